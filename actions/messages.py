@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_noop as _
-from django.utils.translation import pgettext_lazy
 
 from watcher_site.messages import StoredMessage, Text, translate_message
 
@@ -146,3 +146,45 @@ REASON_OF_SKIPPED_ONLY = StoredMessage(_("status_message update only allowed whe
 STATUS_FORBIDS = StoredMessage(
     _("Action (%(uuid)s) is in status (%(status)s) while expected status must be one of (%(statuses)s).")
 )
+# Refused operations.
+ALL_DERIVED_EXCLUDED = StoredMessage(
+    _("%(type)s cannot be done now: each action that it derives is excluded; %(derived)s is %(rule)s"),
+    rule=translate_message,
+)
+EXCLUDED_NOW = StoredMessage(_("%(type)s cannot be done now: it is %(rule)s"), rule=translate_message)
+STILL_EXCLUDED = StoredMessage(_("Action %(uuid)s cannot be restored: it is still excluded by '%(name)s'."))
+LINE_LENGTH = StoredMessage(_("%(field)s: must have %(least)s to %(most)s characters."))
+EXCLUSION_WITHOUT_NAME = StoredMessage(_("name: missing. An exclusion needs a name."))
+NO_ACTION_TYPE = StoredMessage(_("action_types: there is no action type %(name)s; there are %(names)s."))
+TOO_MANY_TARGETS = StoredMessage(
+    _("targets.%(kind)s: must be a list of at most %(number)s texts, each %(form)s."), form=gettext
+)
+EXCLUSION_WINDOW_OVER = StoredMessage(
+    _("window.last_day: the window opens on no day any more: it would never be in force.")
+)
+EXPIRES_BEFORE_WINDOW = StoredMessage(
+    _("expires_at: the exclusion would expire before its window opens, at %(time)s UTC.")
+)
+TARGET_NAMES = StoredMessage(_("targets.%(kind)s: must contain texts, each %(form)s."), form=gettext)
+AMBIGUOUS_TARGET = StoredMessage(_("targets.%(kind)s: several are called %(name)s: name its UUID."))
+KINDS_OF_TARGETS = {"kind": "server|compute node|aggregate|availability zone|project|cluster"}
+TARGET_MISSING = StoredMessage(_("there is no %(kind)s %(name)s."), KINDS_OF_TARGETS, kind=gettext)
+SEVERAL_TARGETS_MISSING = StoredMessage(
+    _("there are no %(kind)ss %(names)s%(rest)s."),
+    {**KINDS_OF_TARGETS, "rest": r"(?: and \d+ more)?"},
+    kind=gettext,
+    rest=translate_message,
+)
+FURTHER_TARGETS = StoredMessage(_(" and %(number)s more"))
+ACTION_NOT_FOUND = StoredMessage(_("Action %(uuid)s could not be found"))
+STRANGE_PARENT = StoredMessage(_("%(field)s: %(uuid)s is not an action of the plan."))
+WAITS_FOR_ORIGIN = StoredMessage(_("%(field)s: action %(uuid)s is derived from %(origin)s, and always waits for it."))
+STRANGE_EDGE = StoredMessage(
+    _(
+        "%(field)s: action %(uuid)s, derived from %(origin)s, must not wait for %(other)s, derived from"
+        " %(other_origin)s."
+    )
+)
+TRANSITION_NOT_ALLOWED = StoredMessage(_("State transition not allowed: (%(state)s -> %(target)s)"))
+EXCLUDED_BY_BECAUSE = StoredMessage(_("excluded by '%(name)s'. Reason: %(reason)s"))
+EXCLUDED_BY = StoredMessage(_("excluded by '%(name)s'."))

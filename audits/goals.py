@@ -10,6 +10,7 @@ from typing import Any
 
 from jsonschema.validators import Draft202012Validator
 
+from audits import messages
 from watcher_site.refusals import Invalid
 
 COUNT: Mapping[str, Any] = {"type": "integer", "minimum": 0}
@@ -64,11 +65,11 @@ class GoalDefinition:
                     Draft202012Validator(indicator.schema or {}).iter_errors(indicators[indicator.name]), None
                 )
                 if problem:
-                    raise Invalid(f"Efficacy indicator {indicator.name}: {problem.message}.")
+                    raise Invalid(messages.INDICATOR_INVALID.fill(name=indicator.name, problem=problem.message))
             elif indicator.required:
-                raise Invalid(f"Efficacy indicator {indicator.name}: the strategy did not report it.")
+                raise Invalid(messages.INDICATOR_MISSING.fill(name=indicator.name))
         if unknown := indicators.keys() - {indicator.name for indicator in self.indicators}:
-            raise Invalid(f"Efficacy indicator {min(unknown)}: goal '{self.name}' knows none of this name.")
+            raise Invalid(messages.INDICATOR_UNKNOWN.fill(name=min(unknown), goal=self.name))
 
     def global_efficacy(self, indicators: Mapping[str, float]) -> list[dict[str, Any]]:
         return [ratio.of(indicators) for ratio in self.ratios]

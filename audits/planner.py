@@ -7,6 +7,7 @@ from itertools import groupby
 from django.conf import settings
 
 from actions.graph.proposals import ProposedAction
+from audits import messages
 from audits.strategies.base import SolutionAction
 from watcher_site.refusals import Invalid
 
@@ -54,7 +55,7 @@ def weigh(action: SolutionAction) -> int:
     try:
         return -settings.PLANNER_WEIGHTS[action.action_type]
     except KeyError:
-        raise Invalid(f"Action type {action.action_type} has no weight, so that it cannot be planned.") from None
+        raise Invalid(messages.TYPE_WITHOUT_WEIGHT.fill(type=action.action_type)) from None
 
 
 def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction]:
@@ -67,7 +68,7 @@ def plan_consolidation(actions: Sequence[SolutionAction]) -> list[ProposedAction
     """
     for action in actions:
         if action.action_type not in {SERVICE, MIGRATE}:
-            raise Invalid(f"Action type {action.action_type} cannot be planned for this strategy.")
+            raise Invalid(messages.TYPE_NOT_PLANNED.fill(type=action.action_type))
     services = [action for action in actions if action.action_type == SERVICE]
     closings = [propose_action(action) for action in services if action.input_parameters["state"] == "disabled"]
     openings = [action for action in services if action.input_parameters["state"] != "disabled"]
@@ -92,7 +93,7 @@ def plan_stabilization(actions: Sequence[SolutionAction]) -> list[ProposedAction
     """
     for action in actions:
         if action.action_type not in STABILIZATION_WEIGHTS:
-            raise Invalid(f"Action type {action.action_type} cannot be planned for this strategy.")
+            raise Invalid(messages.TYPE_NOT_PLANNED.fill(type=action.action_type))
     earlier: defaultdict[str, list[ProposedAction]] = defaultdict(list)
     planned: list[ProposedAction] = []
     for action in sorted(actions, key=lambda action: -STABILIZATION_WEIGHTS[action.action_type]):

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from cluster import messages
 from watcher_site.database.text import find_unstorable
 
 Path = Sequence[str | int]
@@ -72,7 +73,7 @@ def check_values(document: Any) -> None:
     for path, problem in find_unstorable(document):
         raise InvalidValue(path, f"must not contain {problem}.")
     for path in find_repeated(document):
-        raise InvalidValue(path, "is given twice.")
+        raise InvalidValue(path, messages.GIVEN_TWICE.text)
 
 
 def read_integer(digits: str) -> int | float:

@@ -7,6 +7,7 @@ such as those of the cloud and of users, and parts that were cut, are shown unch
 
 import re
 import textwrap
+from bisect import insort
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -36,12 +37,14 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u20
 UUIDS = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 STATUS_MESSAGE_LENGTH = 255
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+# A field, or the path of a value, before the rule that it breaks.
+FIELD = re.compile(r"(?P<field>[a-z_]\w*(?:[.\[][\w-]+\]?)*): (?P<rule>.+)", re.DOTALL)
 # The patterns of values, by the names of placeholders.
-VALUES = {"number": r"\d+", "total": r"\d+(?: actions?)?", "uuid": UUIDS.pattern}
+VALUES = {"field": r"[\w.\[\]-]+", "number": r"\d+", "total": r"\d+(?: actions?)?", "uuid": UUIDS.pattern}
 ANY_VALUE = ".+?"
 EVERY_VALUE: Mapping[str, str] = {}
 stored_messages: list["StoredMessage"] = []
-"""All stored messages. Of several that match a text, the first is used."""
+"""All stored messages, the longest first. Of several that match a text, the first is used."""
 messages_by_word: dict[str, list["StoredMessage"]] = {"": []}
 """The messages that can match a text with this first word, and with any other under "", in the same order."""
 
@@ -94,21 +97,23 @@ class StoredMessage:
         patterns = {**VALUES, **values}
         self.text, self.translations = text, translations
         parts = PLACEHOLDER.split(text)  # The names of placeholders are between the other parts.
+        parts[::2] = [part.replace("%%", "%") for part in parts[::2]]
         self.start, self.end = parts[0], parts[-1]
+        self.length = len("".join(parts[::2])) + sum(map(len, values.values()))
         parts[::2] = map(re.escape, parts[::2])
         parts[1::2] = [f"(?P<{name}>{patterns.get(name, ANY_VALUE)})" for name in parts[1::2]]
         self.expression = "".join(parts)
-        stored_messages.append(self)
+        insort(stored_messages, self, key=negative_length)
         self.add_to_index()
 
     def add_to_index(self) -> None:
         """Add the message to `messages_by_word`."""
         word, separator, _ = self.start.partition(" ")
         if separator or self.start == self.text:
-            messages_by_word.setdefault(word, list(messages_by_word[""])).append(self)
+            insort(messages_by_word.setdefault(word, list(messages_by_word[""])), self, key=negative_length)
         else:
             for messages in messages_by_word.values():
-                messages.append(self)
+                insort(messages, self, key=negative_length)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -135,6 +140,10 @@ class StoredMessage:
         return gettext(self.text) % (values | shown)
 
 
+def negative_length(message: StoredMessage) -> int:
+    return -message.length
+
+
 def find_stored_message(text: str) -> tuple[StoredMessage, dict[str, str]] | None:
     """Return the message that a stored text was filled from, with its values, or None."""
     word = text.partition(" ")[0]
@@ -150,6 +159,14 @@ def find_stored_message(text: str) -> tuple[StoredMessage, dict[str, str]] | Non
 
 
 def translate_message(text: str) -> str:
-    """Return a stored text in the language of the reader, or unchanged if it is not a `StoredMessage`."""
-    found = find_stored_message(text)
-    return found[0].translate(found[1]) if found else text
+    """Return a stored text in the language of the reader, or unchanged if it is not a `StoredMessage`.
+
+    A message is also found after the name of a field, or before a full stop.
+    """
+    if found := find_stored_message(text):
+        message, values = found
+        return message.translate(values)
+    if match := FIELD.fullmatch(text):
+        return f"{match['field']}: {translate_message(match['rule'])}"
+    sentence = text.removesuffix(".")
+    return text if sentence == text else f"{translate_message(sentence)}."

@@ -14,7 +14,7 @@ from watcher_site.database.records import Record
 from watcher_site.database.writes import Change, columns_of, write_together
 from watcher_site.monitoring.metrics import state_changes
 from watcher_site.outbox import writing
-from watcher_site.refusals import NotFound, Refused, WrongState
+from watcher_site.refusals import NOT_DELETABLE, RECORD_NOT_FOUND, NotFound, Refused, WrongState
 
 __all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
 
@@ -94,5 +94,5 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
         """Return the exception for a guarded deletion that found no row, with the message of the API."""
         current: Any = type(self)._default_manager.filter(pk=self.pk, deleted_at=None).first()
         if current is None:
-            return NotFound(f"{self._meta.object_name} {self.uuid} could not be found")
-        return WrongState(f"Couldn't delete when state is '{current.state}'.")
+            return NotFound(RECORD_NOT_FOUND.fill(kind=self._meta.object_name, uuid=self.uuid))
+        return WrongState(NOT_DELETABLE.fill(state=current.state))

@@ -7,14 +7,43 @@ from unicodedata import category
 from uuid import UUID
 
 import jsonschema_rs
+from django.utils.translation import gettext_noop as _
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
 from watcher_site.database.text import UNSTORABLE
-from watcher_site.messages import cut
+from watcher_site.messages import StoredMessage, cut
 from watcher_site.refusals import Invalid
 
 __all__ = ["Draft202012Validator", "compile_check", "describe_violation", "find_violation", "with_defaults"]
+
+INVISIBLE_CHARACTER = StoredMessage(
+    _("%(field)s: must not contain control or format characters, but contains %(character)s.")
+)
+RESERVED_NAME = StoredMessage(_("name: must not contain a slash, end in .json, or be one of %(names)s."))
+NAME_IS_UUID = StoredMessage(_("name: must not be a UUID."))
+# The messages of jsonschema.
+ADDITIONAL_PROPERTY = StoredMessage(_("Additional properties are not allowed (%(names)s was unexpected)"))
+ADDITIONAL_PROPERTIES = StoredMessage(_("Additional properties are not allowed (%(names)s were unexpected)"))
+REQUIRED_PROPERTY = StoredMessage(_("'%(name)s' is a required property"))
+DEPENDENT_PROPERTY = StoredMessage(_("'%(name)s' is a dependency of '%(other)s'"))
+BELOW_MINIMUM = StoredMessage(_("%(value)s is less than the minimum of %(minimum)s"))
+ABOVE_MAXIMUM = StoredMessage(_("%(value)s is greater than the maximum of %(maximum)s"))
+AT_MINIMUM = StoredMessage(_("%(value)s is less than or equal to the minimum of %(minimum)s"))
+AT_MAXIMUM = StoredMessage(_("%(value)s is greater than or equal to the maximum of %(maximum)s"))
+NO_MULTIPLE = StoredMessage(_("%(value)s is not a multiple of %(factor)s"))
+OTHER_VALUE = StoredMessage(_("%(value)s was expected"))
+OTHER_VALUES = StoredMessage(_("%(value)s is not one of [%(values)s]"))
+OTHER_TYPE = StoredMessage(_("%(value)s is not of type %(types)s"))
+EMPTY_VALUE = StoredMessage(_("%(value)s should be non-empty"))
+TOO_SHORT = StoredMessage(_("%(value)s is too short"))
+TOO_LONG = StoredMessage(_("%(value)s is too long"))
+TOO_FEW_PROPERTIES = StoredMessage(_("%(value)s does not have enough properties"))
+TOO_MANY_PROPERTIES = StoredMessage(_("%(value)s has too many properties"))
+REPEATED_ELEMENTS = StoredMessage(_("%(value)s has non-unique elements"))
+OTHER_PATTERN = StoredMessage(_("%(value)s does not match '%(pattern)s'"))
+OTHER_FORMAT = StoredMessage(_("%(value)s is not a '%(format)s'"))
+NO_SCHEMA_MATCHES = StoredMessage(_("%(value)s is not valid under any of the given schemas"))
 
 
 def compile_check(schema: Mapping[str, Any]) -> Callable[[Any], bool]:
@@ -72,15 +101,13 @@ def require_visible(field: str, text: str) -> None:
     """Raise `Invalid` with the field for a text with invisible characters."""
     for character in text:
         if category(character) in INVISIBLE:
-            raise Invalid(
-                f"{field}: must not contain control or format characters, but contains U+{ord(character):04X}."
-            )
+            raise Invalid(INVISIBLE_CHARACTER.fill(field=field, character=f"U+{ord(character):04X}"))
 
 
 def require_addressable_name(name: str, reserved: Collection[str]) -> None:
     """Raise `Invalid` for a name that cannot be used in a path, because it would be parsed differently."""
     if "/" in name or name.endswith(".json") or name.lower() in reserved:
-        raise Invalid(f"name: must not contain a slash, end in .json, or be one of {', '.join(reserved)}.")
+        raise Invalid(RESERVED_NAME.fill(names=", ".join(reserved)))
     with suppress(ValueError):
         UUID(name)
-        raise Invalid("name: must not be a UUID.")
+        raise Invalid(NAME_IS_UUID.text)

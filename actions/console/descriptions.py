@@ -33,7 +33,7 @@ RESULTS: Mapping[str, Text] = {
 }
 
 
-# The states of actions within sentences; elsewhere they are shown as in the API.
+# The states of actions, plans and audits within sentences; elsewhere they are shown as in the API.
 STATE_WORDS: Mapping[str, Text] = {
     Action.State.PENDING: pgettext_lazy("state", "pending"),
     Action.State.ONGOING: pgettext_lazy("state", "ongoing"),
@@ -43,6 +43,9 @@ STATE_WORDS: Mapping[str, Text] = {
     Action.State.FAILED: pgettext_lazy("state", "failed"),
     Action.State.SKIPPED: pgettext_lazy("state", "skipped"),
     Action.State.CANCELLED: pgettext_lazy("state", "cancelled"),
+    "DELETED": pgettext_lazy("state", "deleted"),
+    "RECOMMENDED": pgettext_lazy("state", "recommended"),
+    "SUPERSEDED": pgettext_lazy("state", "superseded"),
 }
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from actions import messages
 from actions.exclusions.rules import AffectedTargets, Rule, current_rules
 from actions.exclusions.targets import AGGREGATES, CLUSTERS, COMPUTE_NODES, KINDS, PROJECTS, SERVERS, ZONES
 from actions.models import Action, is_excluded
@@ -113,8 +114,7 @@ def require_effect(action_type: str, derived: Sequence[ActionT]) -> None:
     if derived and len(matches) == len(derived):
         first, rule = derived[0], matches[derived[0].uuid].rule
         raise Conflict(
-            f"{action_type} cannot be done now: each action that it derives is excluded;"
-            f" {first.action_type} is {rule.description}"
+            messages.ALL_DERIVED_EXCLUDED.fill(type=action_type, derived=first.action_type, rule=rule.description)
         )
 
 
@@ -126,7 +126,7 @@ def require_none_excluded(actions: Sequence[ActionT]) -> None:
     """
     for action in actions:
         if match := excluded_now([action]).get(action.uuid):
-            raise Conflict(f"{action.action_type} cannot be done now: it is {match.rule.description}")
+            raise Conflict(messages.EXCLUDED_NOW.fill(type=action.action_type, rule=match.rule.description))
 
 
 def require_no_longer_excluded(actions: Sequence[Action]) -> None:
@@ -139,7 +139,7 @@ def require_no_longer_excluded(actions: Sequence[Action]) -> None:
     if not skipped:
         return
     for uuid, match in excluded_permanently(skipped).items():
-        raise Conflict(f"Action {uuid} cannot be restored: it is still excluded by '{match.rule.name}'.")
+        raise Conflict(messages.STILL_EXCLUDED.fill(uuid=uuid, name=match.rule.name))
 
 
 def find_affected(actions: Sequence[ActionLike], kinds: Collection[str]) -> dict[UUID, Found]:

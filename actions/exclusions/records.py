@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from actions import messages
 from actions.exclusions.targets import KINDS, identify, names_of
 from actions.models.exclusions import NAME_LENGTH, TEXT_LENGTH, Exclusion, ExclusionRevision
 from cluster.operations.named_records import save
@@ -60,7 +61,7 @@ def draft_exclusion(attributes: Mapping[str, Any], by: str) -> Exclusion:
     if strays := attributes.keys() - set(WRITABLE):
         raise Invalid(f"{min(strays)}: an exclusion has no such attribute.")
     if not attributes.get("name"):
-        raise Invalid("name: missing. An exclusion needs a name.")
+        raise Invalid(messages.EXCLUSION_WITHOUT_NAME.text)
     exclusion = Exclusion()
     read_attributes(exclusion, {**attributes, "owner": attributes.get("owner") or by}, timezone.now())
     return exclusion
@@ -176,7 +177,7 @@ def read_line(name: str, text: Any, longest: int, least: int) -> str:
     require_storable(name, text)
     line = " ".join(text.split())
     if not least <= len(line) <= longest:
-        raise Invalid(f"{name}: must have {least} to {longest} characters.")
+        raise Invalid(messages.LINE_LENGTH.fill(field=name, least=least, most=longest))
     return line
 
 
@@ -192,7 +193,7 @@ def read_action_types(names: Any) -> list[str]:
         raise Invalid("action_types: must be a list of action types; an empty one means all of them.")
     for name in names or []:
         if not isinstance(name, str) or name not in types:
-            raise Invalid(f"action_types: there is no action type {name}; there are {', '.join(sorted(types))}.")
+            raise Invalid(messages.NO_ACTION_TYPE.fill(name=name, names=", ".join(sorted(types))))
     return sorted(set(names or []))
 
 
@@ -209,7 +210,7 @@ def read_targets(targets: Any, current_targets: Mapping[str, list[str]]) -> dict
         if kind not in KINDS:
             raise Invalid(f"targets: there is no kind {kind}; there are {', '.join(KINDS)}.")
         if not isinstance(names, list | None) or len(names or []) > MAX_TARGETS:
-            raise Invalid(f"targets.{kind}: must be a list of at most {MAX_TARGETS} texts, each {KINDS[kind][1]}.")
+            raise Invalid(messages.TOO_MANY_TARGETS.fill(kind=kind, number=MAX_TARGETS, form=KINDS[kind][1]))
         if names == []:
             raise Invalid(f"targets.{kind}: must not be empty; left out, the rule is not about any of that kind.")
         current = current_targets.get(kind, [])
@@ -229,9 +230,7 @@ def read_times(exclusion: Exclusion, attributes: Mapping[str, Any], now: datetim
     if window:
         first = window.opening(now)
         if first is None:
-            raise Invalid("window.last_day: the window opens on no day any more: it would never be in force.")
+            raise Invalid(messages.EXCLUSION_WINDOW_OVER.text)
         if expires_at and expires_at <= first:
-            raise Invalid(
-                f"expires_at: the exclusion would expire before its window opens, at {first:%Y-%m-%d %H:%M} UTC."
-            )
+            raise Invalid(messages.EXPIRES_BEFORE_WINDOW.fill(time=f"{first:%Y-%m-%d %H:%M}"))
     exclusion.zone, exclusion.window, exclusion.expires_at = zone.key, serialize_window(window), expires_at

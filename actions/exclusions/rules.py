@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from actions.exclusions.targets import COUNTED
-from actions.messages import EXCLUDED, EXCLUDED_BECAUSE
+from actions.messages import EXCLUDED, EXCLUDED_BECAUSE, EXCLUDED_BY, EXCLUDED_BY_BECAUSE
 from actions.models.exclusions import Exclusion, ExclusionRevision
 from watcher_site.database.queries import Bound
 from watcher_site.refusals import Invalid
@@ -97,7 +97,8 @@ class Rule:
 
     @property
     def description(self) -> str:
-        return f"excluded by '{self.name}'.{f' Reason: {self.reason}' if self.reason else ''}"
+        message = EXCLUDED_BY_BECAUSE if self.reason else EXCLUDED_BY
+        return message.fill(name=self.name, reason=self.reason)
 
 
 def window_of(exclusion: Exclusion) -> Window | None:

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import Q
 from django.utils.translation import gettext_noop, ngettext_lazy
 
+from actions import messages
 from cluster.models import Cluster, ComputeNode, HostAggregate, Server
 from watcher_site.database.records import parse_uuid
 from watcher_site.database.text import UNSTORABLE
@@ -48,22 +49,22 @@ def identify(kind: str, texts: Sequence[Any]) -> set[str]:
     """
     singular, form = KINDS[kind]
     if not all(is_name(text) for text in texts):
-        raise Invalid(f"targets.{kind}: must contain texts, each {form}.")
+        raise Invalid(messages.TARGET_NAMES.fill(kind=kind, form=form))
     names = [text.strip() for text in texts]
     identifiers = FINDERS[kind](set(names)) if names else {}
     if missing := [name for name in dict.fromkeys(names) if not identifiers.get(name)]:
         raise Invalid(f"targets.{kind}: {describe_missing(singular, missing)}")
     for name in names:
         if len(identifiers[name]) > 1:
-            raise Invalid(f"targets.{kind}: several are called {name}: name its UUID.")
+            raise Invalid(messages.AMBIGUOUS_TARGET.fill(kind=kind, name=name))
     return set().union(*identifiers.values())
 
 
 def describe_missing(singular: str, names: Sequence[str]) -> str:
     if len(names) == 1:
-        return f"there is no {singular} {names[0]}."
-    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return f"there are no {singular}s {', '.join(names[:MAX_LISTED])}{more}."
+        return messages.TARGET_MISSING.fill(kind=singular, name=names[0])
+    more = messages.FURTHER_TARGETS.fill(number=len(names) - MAX_LISTED) if len(names) > MAX_LISTED else ""
+    return messages.SEVERAL_TARGETS_MISSING.fill(kind=singular, names=", ".join(names[:MAX_LISTED]), rest=more)
 
 
 def is_name(text: Any) -> bool:

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
+from actions import messages
 from actions.exclusions.matching import Match
 from actions.graph.propagation import NEVER_DERIVED
 from actions.models import Action, ActionParent
@@ -82,8 +83,9 @@ def check_edge(field: str, child: tuple[UUID, UUID | None], parent: tuple[UUID, 
     (uuid, origin), (other, other_origin) = child, parent
     if origin not in (other, other_origin):
         raise Invalid(
-            f"{field}: action {uuid}, derived from {origin or 'none'}, must not wait for {other}, derived from"
-            f" {other_origin or 'none'}."
+            messages.STRANGE_EDGE.fill(
+                field=field, uuid=uuid, origin=origin or "none", other=other, other_origin=other_origin or "none"
+            )
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from actions import messages
 from actions.messages import (
     ACTION_REFUSED,
     APPROVED_AND_STARTED,
@@ -87,12 +88,12 @@ class WrongActionState(Conflict):
 
     def __init__(self, action: Action, target_state: str) -> None:
         self.action, self.target_state = action, target_state
-        super().__init__(f"State transition not allowed: ({action.state} -> {target_state})")
+        super().__init__(messages.TRANSITION_NOT_ALLOWED.fill(state=action.state, target=target_state))
 
     def as_before_suspension(self) -> Conflict:
         """Return the refusal for clients that were written before actions could be SUSPENDED."""
         state = State.ONGOING if self.action.state == State.SUSPENDED else self.action.state
-        return Conflict(f"State transition not allowed: ({state} -> {self.target_state})")
+        return Conflict(messages.TRANSITION_NOT_ALLOWED.fill(state=state, target=self.target_state))
 
 
 def find_refusals(operation: Operation, action: Action, is_alone: bool = True) -> Iterator[Refusal]:

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from actions import messages
 from actions.graph.proposals import check_cycles, check_edge
 from actions.messages import DEPENDENCIES_CHANGED
 from actions.models import Action, ActionParent
@@ -59,10 +60,10 @@ def find_keys(action: Action, parents: Iterable[UUID]) -> dict[UUID, int]:
     origin = action.derived_from.uuid if action.derived_from else None
     for uuid in uuids:
         if uuid not in parents_by_uuid:
-            raise Invalid(f"{FIELD}: {uuid} is not an action of the plan.")
+            raise Invalid(messages.STRANGE_PARENT.fill(field=FIELD, uuid=uuid))
         check_edge(FIELD, (action.uuid, origin), (uuid, parents_by_uuid[uuid][1]))
     if origin and origin not in uuids:
-        raise Invalid(f"{FIELD}: action {action.uuid} is derived from {origin}, and always waits for it.")
+        raise Invalid(messages.WAITS_FOR_ORIGIN.fill(field=FIELD, uuid=action.uuid, origin=origin))
     return {uuid: parents_by_uuid[uuid][0] for uuid in uuids}
 
 

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Min, Model
 from django.utils import timezone
 
+from actions import messages
 from actions.exclusions.matching import require_no_longer_excluded
 from actions.graph.propagation import require_pending_origins, restore_planned, skip_planned
 from actions.messages import ACTIONS_RESTORED, NOTED, SKIPPED_BY_USER_BECAUSE
@@ -178,7 +179,7 @@ def lock_action(uuid: UUID | str) -> Action:
     """Return an action with its plan, whose row is locked until the transaction ends."""
     for action in WITH_LOCKED_PLAN.rows(uuid=uuid):
         return action
-    raise NotFound(f"Action {uuid} could not be found")
+    raise NotFound(messages.ACTION_NOT_FOUND.fill(uuid=uuid))
 
 
 def lock_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) -> list[Action]:
@@ -203,7 +204,7 @@ def lock_actions(plan: Model | None, selected: Iterable[UUID | str] | Matching) 
     if len(rows) < len(confirmed):  # A further action matches, in a plan whose row is not locked.
         raise MatchingChanged
     if absent := uuids - {action.uuid for action in rows}:
-        raise NotFound(f"Action {min(absent)} could not be found")
+        raise NotFound(messages.ACTION_NOT_FOUND.fill(uuid=min(absent)))
     return rows
 
 

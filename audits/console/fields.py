@@ -66,15 +66,17 @@ def scope_of(cleaned: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"compute": rules}] if rules else []
 
 
+# The states of a node that prevent it from receiving servers.
+OBSTACLES = {"disabled": _("disabled"), "down": _("down"), "off": _("off")}
+
+
 def compute_nodes() -> Choices:
     return [(node.hostname, describe_node(node)) for node in ComputeNode.objects.present()]
 
 
 def describe_node(node: ComputeNode) -> str:
     """Return the name and zone of a node, with the states that prevent it from receiving servers."""
-    obstacles = [
-        state for state in (node.status, node.state, node.power_state) if state in {"disabled", "down", "off"}
-    ]
+    obstacles = [OBSTACLES[state] for state in (node.status, node.state, node.power_state) if state in OBSTACLES]
     return ", ".join([_("%(node)s in %(zone)s") % {"node": node.hostname, "zone": node.zone}, *map(str, obstacles)])
 
 

@@ -26,9 +26,10 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform, KeyTransform
 from django.db.models.functions import Cast, Coalesce, TruncDate
 from django.utils import timezone
-from django.utils.formats import localize
+from django.utils.formats import date_format, localize
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import TemplateView
 
@@ -92,7 +93,7 @@ class Chart:
             }
             for line in self.series
         ]
-        days = [f"{day:%d %b}" for day in self.days]
+        days = [date_format(day, gettext("d M")) for day in self.days]
         return json.dumps({"kind": self.kind, "unit": str(self.unit), "days": days, "series": series})
 
     @property

@@ -32,7 +32,7 @@ from watcher_site.console.lists.filters import NameFilter
 from watcher_site.console.pages import DeletionView, FollowedPage, ListPage, OperationView
 from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.console.schema_fields import PREFIX, is_parameter
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.refusals import Refused
 
 CREATED: dict[str, Text] = {
@@ -150,7 +150,7 @@ class NewAudit(ResumableFormPage, View):
             return create_audit_from_form(form)
         except Refused as refusal:
             self.record_problem(refusal, form.cleaned_data["name"])
-            form.add_error(refused_field(form, str(refusal)), str(refusal))
+            form.add_error(refused_field(form, str(refusal)), translate_message(str(refusal)))
             return None
 
 

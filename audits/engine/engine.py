@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 from structlog.contextvars import bound_contextvars
 
+from audits import messages
 from audits.engine.capacity import request_capacity_audit
 from audits.engine.run import fail, run_strategy
 from audits.messages import ACTION_EXPIRED, PLAN_EXPIRED
@@ -175,9 +176,7 @@ class DecisionEngine(Worker):
                 if self.may_retry(audit):
                     outcome = "interrupted"
                     raise
-                self.fail(
-                    Audit.objects.get(pk=audit.pk), f"Its run lost the database connection {MOST_INTERRUPTIONS} times."
-                )
+                self.fail(Audit.objects.get(pk=audit.pk), messages.RUN_LOST_DATABASE.fill(number=MOST_INTERRUPTIONS))
             except Exception as problem:
                 # The message may contain secrets, and is only logged.
                 log.exception("audit failed unexpectedly")

@@ -136,8 +136,9 @@ def measure(readings: Mapping[str, Reading], cluster: ClusterSnapshot) -> Measur
         resources = resources_of(reading.metric, cluster)
         if reading.required and resources and resources.isdisjoint(measurements[name]):
             raise DatasourceError(
-                f"The data source {source.name} has no samples of {reading.metric}"
-                f" from the last {reading.period + reading.ago:g} seconds."
+                messages.NO_SAMPLES.fill(
+                    source=source.name, metric=reading.metric, seconds=f"{reading.period + reading.ago:g}"
+                )
             )
     return measurements
 

@@ -7,6 +7,7 @@ from django.db import models, transaction
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
+from audits import messages
 from audits.messages import (
     AUDIT_CANCELLED_BECAUSE,
     AUDIT_CANCELLED_BY_USER,
@@ -156,7 +157,7 @@ class Audit(StatefulModel, Named):
         """
         self.next_run_time, self.status_message = self.schedule.following(self.next_run_time or now, now), None
         if self.next_run_time is None:
-            raise Invalid("The audit cannot be resumed: it has no further run before its end_time.")
+            raise Invalid(messages.NO_RUN_TO_RESUME.text)
 
     # The operations of users, for API, console and commands. Clients match the message of a cancellation.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from croniter import CroniterError, croniter
 
+from audits import messages
 from watcher_site.database.text import require_storable
 from watcher_site.refusals import Invalid
 
@@ -62,9 +63,7 @@ class Schedule:
         except (CroniterError, OverflowError) as problem:
             if croniter.is_valid(self.interval):
                 return None
-            raise Invalid(
-                f"interval: '{self.interval}' is neither a number of seconds nor a cron expression: {problem}."
-            ) from problem
+            raise Invalid(messages.INTERVAL_RULE.fill(interval=self.interval, problem=problem)) from problem
         return next_time
 
     def before_end(self, moment: datetime | None) -> datetime | None:
@@ -88,23 +87,23 @@ def read_interval(text: Any, now: datetime) -> str | None:
     require_storable("interval", text)
     interval = text.strip()
     if len(interval) > INTERVAL_LENGTH:
-        raise Invalid(f"interval: must be at most {INTERVAL_LENGTH} characters long.")
+        raise Invalid(messages.INTERVAL_LENGTH_RULE.fill(number=INTERVAL_LENGTH))
     if is_integer(interval):
         return read_seconds(interval)
     if interval and Schedule(interval).match(now) is None:
-        raise Invalid(f"interval: the time '{interval}' never comes.")
+        raise Invalid(messages.INTERVAL_NEVER.fill(interval=interval))
     return interval or None
 
 
 def read_seconds(text: str) -> str:
     if not 1 <= int(text) <= MOST_SECONDS:
-        raise Invalid(f"interval: must be from 1 to {MOST_SECONDS} seconds, not {text}.")
+        raise Invalid(messages.INTERVAL_SECONDS.fill(most=MOST_SECONDS, seconds=text))
     return str(int(text))
 
 
 def check_period(start_time: datetime | None, end_time: datetime | None, now: datetime | None) -> None:
     """Raise `Invalid` unless the end is after the start and, if ``now`` is given, after now."""
     if now and end_time and end_time <= now:
-        raise Invalid("end_time: must not be in the past.")
+        raise Invalid(messages.END_IN_PAST.text)
     if start_time and end_time and end_time <= start_time:
-        raise Invalid("end_time: must be after start_time.")
+        raise Invalid(messages.END_BEFORE_START.text)

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from audits import messages
 from audits.models import NAME_LENGTH, AuditTemplate
 from audits.operations.creation import save_named
 from audits.operations.scope import check_scope
@@ -46,7 +47,7 @@ def create_audit_template(
         },
     )
     details = {"goal": template.goal.name, "strategy": template.strategy and template.strategy.name}
-    save_named(template, "An audit_template", "audit_template.create", details)
+    save_named(template, messages.AN_AUDIT_TEMPLATE.text, "audit_template.create", details)
     return template
 
 
@@ -63,14 +64,11 @@ def change_audit_template(template: AuditTemplate, changes: Mapping[str, Any]) -
     """
     locked = lock_present(template)
     if {"goal", "strategy"} & changes.keys() and locked.default_parameters and "default_parameters" not in changes:
-        raise Conflict(
-            "Updating goal or strategy on a template that has default_parameters requires providing updated "
-            "default_parameters in the same request"
-        )
+        raise Conflict(messages.PARAMETERS_TO_UPDATE.text)
     before = readable_attributes(locked, changes)
     apply_changes(locked, changes)
     details = differences(before, readable_attributes(locked, changes))
-    save_named(locked, "An audit_template", "audit_template.update", details, [*FIELDS])
+    save_named(locked, messages.AN_AUDIT_TEMPLATE.text, "audit_template.update", details, [*FIELDS])
     return locked
 
 
@@ -88,7 +86,7 @@ def delete_audit_template(template: AuditTemplate) -> None:
         NotFound: the template was already deleted.
     """
     if not AuditTemplate.objects.filter(pk=template.pk).soft_delete():
-        raise NotFound(f"AuditTemplate {template.uuid} could not be found")
+        raise NotFound(messages.TEMPLATE_NOT_FOUND.fill(uuid=template.uuid))
     record("audit_template.delete", template)
 
 
@@ -99,7 +97,7 @@ def apply_changes(template: AuditTemplate, changes: Mapping[str, Any]) -> None:
     if "name" in changes:
         template.name = checked_text("name", changes["name"], NAME_LENGTH)
         if not template.name:
-            raise Invalid("name: must not be empty.")
+            raise Invalid(messages.EMPTY_NAME.text)
     if "description" in changes:
         description = changes["description"]
         template.description = description and checked_text("description", description, DESCRIPTION_LENGTH)
@@ -117,7 +115,7 @@ def checked_text(field: str, text: Any, length: int) -> str:
         raise Invalid(f"{field}: must be a text.")
     require_storable(field, text)
     if len(text) > length:
-        raise Invalid(f"{field}: must not be longer than {length} characters.")
+        raise Invalid(messages.TOO_LONG.fill(field=field, number=length))
     return text.strip()
 
 
@@ -139,8 +137,7 @@ def set_goal_and_strategy(template: AuditTemplate, changes: Mapping[str, Any]) -
 
 def invalid_reference(field: str, identifier: str) -> Invalid:
     return Invalid(
-        f"Invalid input for field/attribute {field}. Value: '{identifier}'. "
-        f"{field.capitalize()} {identifier} is invalid"
+        messages.INVALID_REFERENCE.fill(field=field, identifier=identifier, kind=field.capitalize(), same=identifier)
     )
 
 
@@ -154,7 +151,7 @@ def check_default_parameters(template: AuditTemplate) -> None:
     if not template.default_parameters:
         return
     if template.strategy is None:
-        raise Invalid("default_parameters requires a strategy to be specified")
+        raise Invalid(messages.STRATEGY_REQUIRED.text)
     complete_strategy_parameters(
         template.strategy, template.default_parameters, "default_parameters", is_repeated=True
     )

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from audits import messages
 from audits.models import Audit, is_continuous, is_event
 from audits.models.schedule import check_period, read_interval
 from audits.operations.creation import check_times, checked_name, merge_parameters, save_named
@@ -82,7 +83,7 @@ def write(audit: Audit, changes: dict[str, Any], details: Mapping[str, Any], *, 
         if may_run_again(audit):
             reschedule(audit, changes, now)
             fields.append("next_run_time")
-    save_named(audit, "An audit", "audit.update", details, fields)
+    save_named(audit, messages.AN_AUDIT.text, "audit.update", details, fields)
 
 
 def checked_value(audit: Audit, name: str, value: Any, now: datetime) -> Any:
@@ -90,7 +91,7 @@ def checked_value(audit: Audit, name: str, value: Any, now: datetime) -> Any:
     if name == "name":
         text = checked_name(value)
         if not text:
-            raise Invalid("Invalid input for field/attribute name. It must not be empty.")
+            raise Invalid(messages.AUDIT_WITHOUT_NAME.text)
         return text
     if name == "parameters":
         return merge_parameters(None, audit.strategy, value, is_repeated=audit.audit_type != Audit.Type.ONESHOT)
@@ -118,7 +119,7 @@ def check_schedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> N
     check_times(audit.audit_type, audit.interval, audit.start_time, audit.end_time)
     if has_ended(audit):
         field = next(name for name in SCHEDULE if name in changes)
-        raise WrongState(f"{field}: the audit is {audit.state} and does not run again.")
+        raise WrongState(messages.DOES_NOT_RUN_AGAIN.fill(field=field, state=audit.state))
     check_period(audit.start_time, audit.end_time, now if may_run_again(audit) or "end_time" in changes else None)
 
 
@@ -133,7 +134,7 @@ def reschedule(audit: Audit, changes: Mapping[str, Any], now: datetime) -> None:
     else:
         audit.next_run_time = audit.schedule.before_end(audit.next_run_time or audit.schedule.again(now))
     if audit.next_run_time is None and "end_time" not in changes:
-        raise Invalid("interval: there is no run before end_time.")
+        raise Invalid(messages.NO_RUN.text)
 
 
 @transaction.atomic
@@ -146,9 +147,9 @@ def trigger_audit(audit: Audit) -> None:
     """
     audit = lock_present(audit)
     if not is_event(audit):
-        raise Invalid(f"Audit type {audit.audit_type} is disallowed.")
+        raise Invalid(messages.TYPE_DISALLOWED.fill(type=audit.audit_type))
     try:
         audit.trigger(timezone.now())
     except TransitionNotAllowed:
-        raise WrongState(f"Audit state {audit.state} is disallowed.") from None
+        raise WrongState(messages.STATE_DISALLOWED.fill(state=audit.state)) from None
     audit.save_state(*entries_of("audit.trigger", audit))

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from audits import messages
 from audits.models import NAME_LENGTH, Audit, AuditTemplate, Goal, Strategy
 from audits.models.schedule import Schedule, check_period, read_interval
 from audits.operations.scope import check_scope
@@ -74,7 +75,10 @@ def create_audit(
         next_run_time=first_run(schedule, now) if audit_type == Audit.Type.CONTINUOUS else None,
     )
     save_named(
-        audit, "An audit", "audit.create", {"goal": goal_row.name, "strategy": strategy_row and strategy_row.name}
+        audit,
+        messages.AN_AUDIT.text,
+        "audit.create",
+        {"goal": goal_row.name, "strategy": strategy_row and strategy_row.name},
     )
     return audit
 
@@ -83,20 +87,20 @@ def check_kind(audit_type: Any, goal: Any, audit_template_uuid: Any) -> None:
     if audit_type not in Audit.Type.values:
         raise Invalid(f"Audit type {audit_type} could not be found")
     if not goal and not audit_template_uuid:
-        raise Invalid("A valid goal or audit_template_id must be provided")
+        raise Invalid(messages.NO_GOAL.text)
     if goal and audit_template_uuid:
-        raise Invalid("Either audit_template_uuid or goal should be provided.")
+        raise Invalid(messages.GOAL_AND_TEMPLATE.text)
 
 
 def check_times(audit_type: str, interval: Any, start_time: Any, end_time: Any) -> None:
     if interval is not None and not isinstance(interval, str):
         raise Invalid("interval: must be a text.")
     if audit_type == Audit.Type.ONESHOT and interval:
-        raise Invalid("Interval of audit must not be set for ONESHOT.")
+        raise Invalid(messages.INTERVAL_OF_ONESHOT.text)
     if audit_type == Audit.Type.CONTINUOUS and not (interval or "").strip():
-        raise Invalid("Interval of audit must be specified for CONTINUOUS.")
+        raise Invalid(messages.INTERVAL_OF_CONTINUOUS.text)
     if audit_type == Audit.Type.ONESHOT and (start_time or end_time):
-        raise Invalid("Start or End time of audit must not be set for ONESHOT.")
+        raise Invalid(messages.TIMES_OF_ONESHOT.text)
 
 
 def read_schedule(interval: Any, start_time: Any, end_time: Any, now: datetime) -> Schedule:
@@ -109,7 +113,7 @@ def read_schedule(interval: Any, start_time: Any, end_time: Any, now: datetime) 
 def first_run(schedule: Schedule, now: datetime) -> datetime:
     time = schedule.first(now) if schedule.interval else None
     if time is None:
-        raise Invalid("interval: there is no run before end_time.")
+        raise Invalid(messages.NO_RUN.text)
     return time
 
 
@@ -123,7 +127,7 @@ def template_of(identifier: str) -> AuditTemplate:
         ) from None
     template = AuditTemplate.objects.present().select_related("goal", "strategy").filter(uuid=uuid).first()
     if template is None:
-        raise Invalid("The audit template UUID or name specified is invalid")
+        raise Invalid(messages.NO_TEMPLATE.text)
     return template
 
 
@@ -152,9 +156,7 @@ def merge_parameters(
     if parameters is not None and not isinstance(parameters, Mapping):
         raise Invalid("parameters: must be an object.")
     if parameters and not (strategy and strategy.parameters_spec):
-        raise Invalid(
-            "Specify parameters but no predefined strategy for audit, or no parameter spec in predefined strategy"
-        )
+        raise Invalid(messages.PARAMETERS_WITHOUT_STRATEGY.text)
     if strategy is None:
         return {}
     inherited = template.default_parameters if template and template.strategy_id == strategy.pk else {}
@@ -169,7 +171,7 @@ def save_named(
     Raises:
         Conflict: another record has its name.
     """
-    refusal = Conflict(f"{kind} with UUID or name {record.name} already exists")
+    refusal = Conflict(messages.NAME_TAKEN.fill(kind=kind, name=record.name))
     with refuse_taken(type(record), "name", refusal):
         record.save() if fields is None else record.save_changes(fields)
         history.record(event, record, details=details)

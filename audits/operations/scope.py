@@ -10,6 +10,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from audits import messages
 from watcher_site.database.text import require_storable
 from watcher_site.messages import cut
 from watcher_site.refusals import Invalid
@@ -66,7 +67,7 @@ def check_scope(scope: Any) -> None:
     A scope without compute rules is refused, because its effect on compute nodes would be undefined.
     """
     if not isinstance(scope, list):
-        raise Invalid("scope: must be a list.")
+        raise Invalid(messages.SCOPE_NO_LIST.text)
     require_storable("scope", scope)
     problem = best_match(Draft202012Validator(SCHEMA).iter_errors(as_parts(scope)))
     if problem:
@@ -79,16 +80,16 @@ def check_scope(scope: Any) -> None:
 
 def check_parts(parts: Sequence[str]) -> None:
     if len(set(parts)) < len(parts):
-        raise Invalid(f"scope: must not contain {parts[0]} twice.")
+        raise Invalid(messages.SCOPE_PART_REPEATED.fill(name=parts[0]))
     if parts == ["storage"]:
-        raise Invalid("scope: must contain compute besides storage.")
+        raise Invalid(messages.SCOPE_WITHOUT_COMPUTE.text)
 
 
 def check_rules(rules: Sequence[Mapping[str, Any]]) -> None:
     included = list(find_rules(rules, "host_aggregates"))
     excluded = list(find_rules(exclusions(rules), "host_aggregates"))
     if included and excluded:
-        raise Invalid("host_aggregates can't be included and excluded together")
+        raise Invalid(messages.AGGREGATES_IN_BOTH.text)
     for field, entries in (
         ("host_aggregates", included),
         ("host_aggregates", excluded),
@@ -96,7 +97,7 @@ def check_rules(rules: Sequence[Mapping[str, Any]]) -> None:
         ("volume_types", list(find_rules(rules, "volume_types"))),
     ):
         if len(entries) > 1 and any("*" in entry.values() for entry in entries):
-            raise Invalid(f"scope: '*' must stand alone in {field}.")
+            raise Invalid(messages.ANY_WITH_OTHERS.fill(field=field))
 
 
 def as_parts(scope: list[Any]) -> list[Any]:

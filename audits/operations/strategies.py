@@ -11,6 +11,7 @@ from jsonschema import Draft4Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend, validator_for
 
+from audits import messages
 from audits.models import Goal, Strategy
 from audits.strategies.base import Strategy as StrategyPlugin
 from cluster.datasources.base import DatasourceError, datasource
@@ -28,7 +29,7 @@ def find_goal(identifier: str) -> Goal:
     """Return a goal by id, UUID or name. Raises: `NotFound`."""
     goal = Goal.objects.present().named(str(identifier)).first()
     if goal is None:
-        raise NotFound(f"Goal {identifier} could not be found")
+        raise NotFound(messages.GOAL_NOT_FOUND.fill(name=identifier))
     return goal
 
 
@@ -41,11 +42,11 @@ def find_strategy(identifier: str, goal: Goal) -> Strategy:
     """
     strategy = Strategy.objects.present().named(str(identifier)).select_related("goal").first()
     if strategy is None:
-        raise NotFound(f"Strategy {identifier} could not be found")
+        raise NotFound(messages.STRATEGY_NOT_FOUND.fill(name=identifier))
     if strategy.goal_id != goal.pk:
         choices = Strategy.objects.present().filter(goal=goal).order_by("name").values_list("uuid", "name")
         listed = ", ".join(f"'{uuid}' ({name})" for uuid, name in choices)
-        raise Invalid(f"'{strategy.name}' strategy does relate to the '{goal.name}' goal. Possible choices: {listed}")
+        raise Invalid(messages.STRATEGY_OF_OTHER_GOAL.fill(strategy=strategy.name, goal=goal.name, choices=listed))
     return strategy
 
 
@@ -69,7 +70,7 @@ def complete_strategy_parameters(
             if is_repeated:
                 plugin().check_repeated(completed)
         except Invalid as problem:
-            raise Invalid(f"Invalid {field} for strategy: {problem}") from problem
+            raise Invalid(messages.PARAMETERS_INVALID.fill(field=field, problem=problem)) from problem
     return completed
 
 
@@ -88,9 +89,9 @@ def complete_parameters(
     completed = deepcopy(dict(parameters))
     problem = fill_defaults(schema, completed)
     if problem:
-        raise Invalid(f"Invalid {field} for strategy: {describe_violation(problem)}")
+        raise Invalid(messages.PARAMETERS_INVALID.fill(field=field, problem=describe_violation(problem)))
     if unknown := [name for name in parameters if name not in schema.get("properties", {})]:
-        raise Invalid(f"Audit parameter {', '.join(unknown)} are not allowed")
+        raise Invalid(messages.PARAMETERS_UNKNOWN.fill(names=", ".join(unknown)))
     return completed
 
 

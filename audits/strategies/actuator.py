@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from actions.types.base import ActionType
+from audits import messages
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
 from watcher_site.messages import cut
@@ -56,14 +57,12 @@ class Actuator(Strategy):
 def check_action(field: str, action: Mapping[str, Any]) -> None:
     """Raise `Invalid` unless the action type exists, and its schema allows the input parameters."""
     if unknown := action.keys() - ACTION["properties"]:
-        raise Invalid(f"{field}.{min(unknown)}: is not an attribute of an action.")
+        raise Invalid(messages.NO_ATTRIBUTE_OF_ACTION.fill(field=field, name=min(unknown)))
     installed: Mapping[str, type[ActionType]] = load("ACTION_TYPES")
     if action["action_type"] not in installed:
-        raise Invalid(f"{field}.action_type: there is no action type {cut(action['action_type'], SHOWN)}.")
+        raise Invalid(messages.NO_ACTION_TYPE.fill(field=field, name=cut(action["action_type"], SHOWN)))
     if "resource_id" in action["input_parameters"]:
-        raise Invalid(
-            f"{field}.input_parameters.resource_id: must be given next to the input_parameters, not among them."
-        )
+        raise Invalid(messages.RESOURCE_AMONG_INPUTS.fill(field=field))
     target = {name: action[name] for name in ("resource_id",) if name in action}
     violation = find_violation(installed[action["action_type"]].validator, {**action["input_parameters"], **target})
     if violation:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from actions.models.naming import NAME_LENGTH
+from audits import messages
 from cluster.datasources.base import Reading
 from cluster.snapshot import ClusterSnapshot, NodeSnapshot, ServerSnapshot
 from watcher_site.refusals import Invalid
@@ -73,11 +74,11 @@ class Solution:
             Invalid: the parameters contain ``resource_id``, or the name or the timeout is invalid.
         """
         if "resource_id" in input_parameters:
-            raise Invalid("resource_id: must be given next to the input_parameters, not among them.")
+            raise Invalid(messages.RESOURCE_ID_AMONG_INPUTS.text)
         if len(name) > NAME_LENGTH:
-            raise Invalid(f"name: must have at most {NAME_LENGTH} characters, and has {len(name)}.")
+            raise Invalid(messages.ACTION_NAME_LENGTH.fill(most=NAME_LENGTH, number=len(name)))
         if timeout is not None and not 0 <= timeout <= LONGEST_TIMEOUT:
-            raise Invalid(f"timeout: must be from 0 to {LONGEST_TIMEOUT} seconds, and is {timeout}.")
+            raise Invalid(messages.ACTION_TIMEOUT.fill(most=LONGEST_TIMEOUT, seconds=timeout))
         target = {} if resource_id is None else {"resource_id": resource_id}
         action = SolutionAction(action_type, {**target, **input_parameters}, after, name, timeout)
         identity = json.dumps([action_type, action.input_parameters], sort_keys=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from audits import messages
 from audits.strategies.base import CLUSTERS, Solution, Strategy
 from cluster.models import Cluster
 from cluster.snapshot import ClusterSnapshot
@@ -80,7 +81,7 @@ def choose_clusters(
     names = {identifier.lower() for identifier in identifiers}
     known_names = {name for node_cluster in clusters for name in (str(node_cluster.uuid), node_cluster.name.lower())}
     if unknown := [identifier for identifier in identifiers if identifier.lower() not in known_names]:
-        raise Invalid(f"clusters: there is no cluster {unknown[0]}.")
+        raise Invalid(messages.NO_CLUSTER.fill(name=unknown[0]))
     return [node_cluster for node_cluster in clusters if names & {str(node_cluster.uuid), node_cluster.name.lower()}]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
+from audits import messages
 from audits.scoring.base import ScoringEngine
 from audits.strategies.base import Solution, Strategy
 from cluster.snapshot import ClusterSnapshot
@@ -49,5 +50,5 @@ class DummyWithScorer(Strategy):
 def engine(name: str) -> ScoringEngine:
     installed: Mapping[str, type[ScoringEngine]] = load("SCORING_ENGINES")
     if name not in installed:
-        raise Invalid(f"Scoring engine {name} is not installed.")
+        raise Invalid(messages.ENGINE_NOT_INSTALLED.fill(name=name))
     return installed[name]()

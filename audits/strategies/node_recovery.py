@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from audits import messages
 from audits.strategies.base import Solution, Strategy
 from audits.strategies.host_maintenance import find_backup, find_node
 from audits.strategies.placement import Place, Placement, enabled
@@ -70,15 +71,13 @@ class NodeRecovery(Strategy):
 
     def check(self, parameters: Mapping[str, Any]) -> None:
         if parameters["fencing"] == CONFIRMED and "failed_node" not in parameters:
-            raise Invalid("failed_node: is required with fencing confirmed, which says that this node is off.")
+            raise Invalid(messages.FAILED_NODE_REQUIRED.text)
         if "failed_node" in parameters and parameters["failed_node"] == parameters.get("backup_node"):
-            raise Invalid("backup_node: must not be the failed_node.")
+            raise Invalid(messages.BACKUP_IS_FAILED_NODE.text)
 
     def check_repeated(self, parameters: Mapping[str, Any]) -> None:
         if parameters["fencing"] == CONFIRMED:
-            raise Invalid(
-                "fencing: confirmed says what a person has just seen. It takes a ONESHOT audit, and no template."
-            )
+            raise Invalid(messages.CONFIRMED_ONCE.text)
 
     def solve(self, cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> Solution:
         """Disable and evacuate the nodes that are down and known to be off.
@@ -115,7 +114,7 @@ def find_failed(cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> list
     if "failed_node" in parameters:
         node = find_node(cluster, parameters["failed_node"])
         if node.is_up:
-            raise Invalid(f"The compute node {node.hostname} is up: only a node that is down is evacuated")
+            raise Invalid(messages.NODE_IS_UP.fill(name=node.hostname))
         return [node]
     failed = [
         node
@@ -126,8 +125,7 @@ def find_failed(cluster: ClusterSnapshot, parameters: Mapping[str, Any]) -> list
     if len(failed) > parameters["max_nodes"]:
         names = ", ".join(node.hostname for node in failed)
         raise Invalid(
-            f"{len(failed)} compute nodes are down ({names}), more than max_nodes: {parameters['max_nodes']}."
-            " If it is no fault of the network, name one of them as failed_node, or raise max_nodes"
+            messages.TOO_MANY_FAILED_NODES.fill(number=len(failed), names=names, most=parameters["max_nodes"])
         )
     return failed
 
@@ -139,11 +137,8 @@ def is_safe(node: NodeSnapshot, parameters: Mapping[str, Any]) -> bool:
 
 def describe_unfenced(nodes: Sequence[NodeSnapshot]) -> str:
     names = ", ".join(node.hostname for node in nodes)
-    subject = f"Compute node {names} is" if len(nodes) == 1 else f"Compute nodes {names} are"
-    return (
-        f"{subject} {NOT_FENCED}. Nothing is evacuated. Switch the node off, or run the audit with fencing: power_off,"
-        " or, when you have made sure that it is off, with failed_node and fencing: confirmed"
-    )
+    subject = messages.UNFENCED_NODE if len(nodes) == 1 else messages.UNFENCED_NODES
+    return messages.NOT_FENCED_NODES.fill(subject=subject.fill(names=names), problem=NOT_FENCED)
 
 
 def servers_to_evacuate(node: NodeSnapshot, parameters: Mapping[str, Any]) -> list[ServerSnapshot]:

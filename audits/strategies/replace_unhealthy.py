@@ -6,6 +6,7 @@ from graphlib import TopologicalSorter
 from typing import Any
 from uuid import UUID
 
+from audits import messages
 from audits.strategies.base import HEALTH, Solution, Strategy
 from cluster.models import Server, StackStatus
 from cluster.models.stacks import IN_PROGRESS
@@ -84,7 +85,7 @@ def choose_stacks(stacks: Sequence[StackHealth], identifiers: Sequence[str] | No
         return stacks
     known_identifiers = {identifier for stack in stacks for identifier in (str(stack.uuid), stack.name)}
     if unknown := [identifier for identifier in identifiers if identifier not in known_identifiers]:
-        raise Invalid(f"stacks: there is no stack {unknown[0]}.")
+        raise Invalid(messages.NO_STACK.fill(name=unknown[0]))
     return [stack for stack in stacks if {str(stack.uuid), stack.name}.intersection(identifiers)]
 
 

@@ -24,6 +24,7 @@ from watcher_site import plugins
 from watcher_site.console.pages import OperationView, RecordPage
 from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.console.schema_fields import DocumentField, RowsWidget, fields_for, find_refused, parameters_of
+from watcher_site.messages import translate_message
 from watcher_site.refusals import Refused
 
 # The empty rows of a property that is a list of objects, so that the form works without JavaScript.
@@ -159,7 +160,7 @@ class NewPolicy(ResumableFormPage, View):
             return create_policy(values["name"], values["type"], form.spec)
         except Refused as refusal:
             self.record_problem(refusal, values["name"])
-            form.add_refusal(str(refusal))
+            form.add_refusal(translate_message(str(refusal)))
             return None
 
     def show(self, form: NewPolicyForm) -> HttpResponse:

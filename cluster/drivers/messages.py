@@ -82,3 +82,7 @@ OTHER_PORT = StoredMessage(_("Instance %(server)s is in pool %(pool)s with port 
 def describe_running(node: str, number: int) -> str:
     """Return the message about running servers on a compute node."""
     return RUNS_SERVER.fill(node=node) if number == 1 else RUNS_SERVERS.fill(node=node, number=number)
+
+
+# Refused values.
+NOT_FENCED = StoredMessage(_("down, but not known to be off: servers may still run there, and would run twice"))

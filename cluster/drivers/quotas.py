@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Q, Sum
 
+from cluster import messages
 from cluster.drivers.base import cloud, load_driver
 from cluster.models import Cluster, Flavor, ProjectQuota, Server, Stack, StackResource, Synchronization, Trust
 from watcher_site.accounts.projects import checked_project
@@ -99,8 +100,9 @@ def check_limits(project: str, demand: Mapping[str, int], usage: Mapping[str, in
     for name, number in demand.items():
         if limits[name] != UNLIMITED and usage[name] + number > limits[name]:
             raise QuotaExceeded(
-                f"Quota exceeded for {name} of project {project}: requested {number}, "
-                f"but already used {usage[name]} of {limits[name]}."
+                messages.PROJECT_QUOTA.fill(
+                    name=name, project=project, number=number, used=usage[name], limit=limits[name]
+                )
             )
 
 
@@ -128,15 +130,15 @@ def require_cluster_quota(project: str) -> None:
     """
     limit = settings.QUOTAS["clusters"]
     if limit != UNLIMITED and (number := Cluster.objects.present().filter(project_id=project).count()) >= limit:
-        where = f" of project {project}" if project else ""
-        raise QuotaExceeded(f"Quota exceeded for clusters{where}: requested 1, but already used {number} of {limit}.")
+        counts = {"name": "clusters", "number": 1, "used": number, "limit": limit}
+        raise QuotaExceeded((messages.PROJECT_QUOTA if project else messages.QUOTA).fill(project=project, **counts))
 
 
 def require_metadata_quota(metadata: Mapping[str, Any] | None) -> None:
     """Check the number of metadata entries of one server. Raises: `QuotaExceeded`."""
     limit, number = settings.QUOTAS["metadata_items"], len(metadata or {})
     if UNLIMITED != limit < number:
-        raise QuotaExceeded(f"Quota exceeded for metadata entries of a server: requested {number} of {limit}.")
+        raise QuotaExceeded(messages.METADATA_QUOTA.fill(number=number, limit=limit))
 
 
 @transaction.atomic
@@ -149,7 +151,7 @@ def set_quota(project: str, limits: Mapping[str, int | None]) -> ProjectQuota:
     checked_project(project)
     for name, limit in limits.items():
         if limit is not None and not UNLIMITED <= limit <= MAX_LIMIT:
-            raise Invalid(f"{name}: must be a whole number from -1, for unlimited, to {MAX_LIMIT}.")
+            raise Invalid(messages.LIMIT_RULE.fill(field=name, most=MAX_LIMIT))
     quota, _ = ProjectQuota.objects.update_or_create(project_id=project, defaults=dict(limits))
     record("project.set_quota", project, details=dict(limits))
     return quota
@@ -159,10 +161,7 @@ def explain_foreign_project(project: str, site_project: str, has_trust: bool) ->
     """Return why no server can be created in a project, or "". ``site_project`` is that of its login."""
     if project == site_project or has_trust:
         return ""
-    return (
-        f"This cloud creates servers in the site's own project {site_project}, and in project {project} only as a user"
-        " of it, who has to request them with a token of Keystone for this project"
-    )
+    return messages.FOREIGN_PROJECT.fill(site_project=site_project, project=project)
 
 
 def explain_refusal(project: str, has_trust: bool = False) -> str:
@@ -174,9 +173,7 @@ def explain_refusal(project: str, has_trust: bool = False) -> str:
         return ""
     site_project = Synchronization.current().project
     return (
-        explain_foreign_project(project, site_project, has_trust)
-        if site_project
-        else "The cloud has not been read yet: run sync_cluster"
+        explain_foreign_project(project, site_project, has_trust) if site_project else messages.CLOUD_NOT_READ_YET.text
     )
 
 

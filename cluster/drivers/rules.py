@@ -36,7 +36,7 @@ LIVE_MIGRATABLE = frozenset({Server.State.ACTIVE, Server.State.PAUSED})
 COLD_MIGRATABLE = RESIZABLE = frozenset({Server.State.ACTIVE, Server.State.STOPPED})
 # The ways to establish that a node does not run: by its power state, or by confirmation of a user.
 VERIFY, CONFIRMED = "verify", "confirmed"
-NOT_FENCED = "down, but not known to be off: servers may still run there, and would run twice"
+NOT_FENCED = messages.NOT_FENCED.text
 EVACUABLE = frozenset({Server.State.ACTIVE, Server.State.STOPPED, Server.State.ERROR})
 # The states of a server that never ran.
 BUILDABLE = frozenset({Server.State.BUILDING, Server.State.PENDING, Server.State.ERROR})

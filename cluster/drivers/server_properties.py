@@ -10,6 +10,8 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
+from cluster import messages
+
 REFERENCE = {"type": "string", "minLength": 1, "maxLength": 255}
 # Nova's limits: of user data in base64, of tags, and of block devices, each of which has a letter.
 LONGEST_USER_DATA = 65_535
@@ -74,13 +76,13 @@ NOT_RECORDED = ("user_data",)
 def find_property_flaw(properties: Mapping[str, Any]) -> str | None:
     """Return the first error, with its path, that the schemas cannot express, or None."""
     if len(encode(properties.get("user_data") or "")) > LONGEST_USER_DATA:
-        return f"user_data: must not have more than {LONGEST_USER_DATA} bytes in base64."
+        return messages.USER_DATA_LENGTH.fill(number=LONGEST_USER_DATA)
     networks = properties.get("networks") or ()
     if isinstance(networks, str) and networks not in CHOSEN_NETWORKS:
-        return f"networks: must be a list, or one of {', '.join(CHOSEN_NETWORKS)}."
+        return messages.NETWORKS_RULE.fill(names=", ".join(CHOSEN_NETWORKS))
     for number, tag in enumerate(properties.get("tags") or ()):
         if "," in tag or "/" in tag:
-            return f"tags.{number}: must contain neither a comma nor a slash."
+            return messages.TAG_RULE.fill(number=number)
     for number, network in enumerate(() if isinstance(networks, str) else networks):
         if flaw := find_flaw_of_network(network):
             return f"networks.{number}: {flaw}"
@@ -92,25 +94,25 @@ def find_property_flaw(properties: Mapping[str, Any]) -> str | None:
 
 def find_flaw_of_network(network: Mapping[str, Any]) -> str | None:
     if ("network" in network) == ("port" in network):
-        return "must have either network or port."
+        return messages.NETWORK_OR_PORT.text
     if "fixed_ip" not in network:
         return None
     if "port" in network:
-        return "fixed_ip: is for a network; a port has its own addresses."
+        return messages.IP_OF_PORT.text
     with suppress(ValueError):
         ip_address(network["fixed_ip"])
         return None
-    return f"fixed_ip: {network['fixed_ip']} is not an IP address."
+    return messages.NO_IP.fill(text=network["fixed_ip"])
 
 
 def find_flaw_of_device(device: Mapping[str, Any]) -> str | None:
     short = [name for name in SHORT_SOURCES if name in device]
     if len(short) + ("source_type" in device) != 1:
-        return f"must have one of source_type, {', '.join(SHORT_SOURCES)}."
+        return messages.SOURCE_RULE.fill(names=", ".join(SHORT_SOURCES))
     if short and "uuid" in device:
-        return f"uuid: is for source_type; {short[0]} names the source."
+        return messages.UUID_OF_SOURCE.fill(name=short[0])
     if not short and (device["source_type"] == "blank") == ("uuid" in device):
-        return "uuid: is required unless source_type is blank."
+        return messages.UUID_REQUIRED.text
     return None
 
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from cluster import messages
 from cluster.models import ComputeNode, Server, Volume
 from watcher_site import history
 from watcher_site.database.uniqueness import refuse_taken
@@ -36,7 +37,7 @@ def find_unique(records: Any, identifier: str) -> QuerySet[Any]:
 
 
 def ambiguous_identifier(identifier: str) -> Invalid:
-    return Invalid(f"Multiple results found matching the query criteria '{identifier}'. Please be more specific.")
+    return Invalid(messages.MULTIPLE_RESULTS.fill(name=identifier))
 
 
 def is_uuid(text: str) -> bool:
@@ -76,4 +77,4 @@ def save(record: Named, fields: Sequence[str] | None = None, details: Mapping[st
 
 def refuse_name(record: Named) -> Conflict:
     """Return the refusal of a name that another record has."""
-    return Conflict(f"name: another {record._meta.verbose_name} is called {record.name}.")
+    return Conflict(messages.RECORD_NAME_TAKEN.fill(kind=record._meta.verbose_name, name=record.name))

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 from django.template.defaultfilters import pluralize
 
+from cluster import messages
 from cluster.models import Policy, PolicyBinding
 from cluster.operations.named_records import save
 from cluster.operations.profiles import checked_name
@@ -54,7 +55,7 @@ def find_type(name: str) -> type[PolicyType]:
     """Return a policy type by its name. Raises: `Invalid`."""
     types = plugins.load("POLICY_TYPES")
     if not isinstance(name, str) or name not in types:
-        raise Invalid(f"type: there is no policy type {name}; there are {', '.join(sorted(types))}.")
+        raise Invalid(messages.NO_POLICY_TYPE.fill(name=name, names=", ".join(sorted(types))))
     return types[name]
 
 
@@ -69,7 +70,7 @@ def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
     """
     locked = lock_present(policy)
     if unchangeable := changes.keys() - {"name"}:
-        raise Invalid(f"{min(unchangeable)}: cannot be changed; the name can.")
+        raise Invalid(messages.POLICY_FIXED.fill(field=min(unchangeable)))
     if "name" in changes:
         before, locked.name = locked.name, checked_name(changes["name"])
         save(locked, ["name"], differences({"name": before}, {"name": locked.name}))
@@ -86,6 +87,8 @@ def delete_policy(policy: Policy) -> None:
     """
     locked = lock_present(policy)
     if number := PolicyBinding.objects.present().filter(policy=locked).count():
-        raise Conflict(f"Policy {policy.uuid} is in use by {number} cluster{pluralize(number)}.")
+        raise Conflict(
+            messages.IN_USE.fill(kind="Policy", uuid=policy.uuid, users=f"{number} cluster{pluralize(number)}")
+        )
     Policy.objects.filter(pk=locked.pk).soft_delete()
     record("policy.delete", locked)

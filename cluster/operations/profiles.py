@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.template.defaultfilters import pluralize
 
+from cluster import messages
 from cluster.drivers import server_properties
 from cluster.drivers.quotas import require_metadata_quota
 from cluster.models import Cluster, ComputeNode, Flavor, Node, Profile
@@ -96,7 +97,9 @@ def delete_profile(profile: Profile) -> None:
     locked = lock_present(profile)
     for model, noun in ((Node, "node"), (Cluster, "cluster")):
         if number := model.objects.present().filter(profile=locked).count():
-            raise Conflict(f"Profile {profile.uuid} is in use by {number} {noun}{pluralize(number)}.")
+            raise Conflict(
+                messages.IN_USE.fill(kind="Profile", uuid=profile.uuid, users=f"{number} {noun}{pluralize(number)}")
+            )
     Profile.objects.filter(pk=locked.pk).soft_delete()
     record("profile.delete", locked)
 
@@ -106,7 +109,7 @@ def checked_name(name: Any) -> str:
         raise Invalid("name: must be a text.")
     require_storable("name", name)
     if not 0 < len(name.strip()) <= NAME_LENGTH:
-        raise Invalid(f"name: must have 1 to {NAME_LENGTH} characters.")
+        raise Invalid(messages.PROFILE_NAME.fill(number=NAME_LENGTH))
     return name.strip()
 
 
@@ -126,8 +129,8 @@ def checked_spec(spec: Any) -> dict[str, Any]:
     require_metadata_quota(spec.get("metadata"))
     flavor = spec["flavor"]
     if not Flavor.objects.present().filter(Q(flavor_id=flavor) | Q(name=flavor)).exists():
-        raise Invalid(f"spec: flavor: the cloud has no flavor {flavor}.")
+        raise Invalid(messages.NO_FLAVOR_OF_SPEC.fill(name=flavor))
     zone = spec.get("availability_zone")
     if zone and not ComputeNode.objects.present().filter(zone=zone).exists():
-        raise Invalid(f"spec: availability_zone: the cloud has no availability zone {zone}.")
+        raise Invalid(messages.NO_ZONE_OF_SPEC.fill(name=zone))
     return dict(spec)

@@ -43,7 +43,7 @@ class Batch(PolicyType):
 
     @classmethod
     def find_flaw(cls, spec: Mapping[str, Any]) -> str | None:
-        return "max_batch_size: must not be 0." if spec.get("max_batch_size") == 0 else None
+        return messages.BATCH_ZERO.text if spec.get("max_batch_size") == 0 else None
 
     def pre_op(self, check: PolicyCheck) -> None:
         """Divide the nodes into steps if the profile changes. Other updates do not affect nodes."""

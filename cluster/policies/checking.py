@@ -113,13 +113,7 @@ def find_disorder(policy: Policy, priority: int | None, others: Iterable[PolicyB
         if other_type is None or other.policy_id == policy.pk:
             continue
         if other.policy.type in policy_type.reads and effective_priority <= other.priority:
-            return (
-                f"priority: policy '{policy.name}' depends on the decision of policy '{other.policy.name}', and must "
-                f"be applied after it: it must be greater than {other.priority}."
-            )
+            return messages.PRIORITY_TOO_LOW.fill(name=policy.name, other=other.policy.name, priority=other.priority)
         if policy.type in other_type.reads and effective_priority >= other.priority:
-            return (
-                f"priority: policy '{other.policy.name}' depends on the decision of policy '{policy.name}', and must "
-                f"be applied after it: it must be less than {other.priority}."
-            )
+            return messages.PRIORITY_TOO_HIGH.fill(name=other.policy.name, other=policy.name, priority=other.priority)
     return None

@@ -64,10 +64,10 @@ class Scaling(PolicyType):
         adjustment = cls(spec).spec["adjustment"]
         kind, number = adjustment["type"], adjustment["number"]
         if kind == AdjustmentType.CHANGE_IN_PERCENTAGE:
-            return f"adjustment.number: must not be above {MAX_PERCENT} percent." if number > MAX_PERCENT else None
+            return messages.ADJUSTMENT_PERCENT.fill(number=MAX_PERCENT) if number > MAX_PERCENT else None
         if number > MAX_NODES:
-            return f"adjustment.number: must not be above {MAX_NODES} nodes."
-        return None if number == int(number) else f"adjustment.number: must be a whole number for {kind}."
+            return messages.ADJUSTMENT_NODES.fill(number=MAX_NODES)
+        return None if number == int(number) else messages.ADJUSTMENT_WHOLE.fill(type=kind)
 
     def pre_op(self, check: PolicyCheck) -> None:
         if check.action_type != self.spec["event"]:

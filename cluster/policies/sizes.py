@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db.models import TextChoices
 
 from cluster.models.clusters import UNLIMITED
+from cluster.policies import messages
 
 MAX_NODES = 1000
 """The maximum size of a cluster, the default of OpenStack's cluster service."""
@@ -31,24 +32,24 @@ class Bounds:
     def find_flaw(self) -> str | None:
         """Return the first error of the bounds, or None."""
         if self.min_size < 0:
-            return "min_size: must not be below 0."
+            return messages.MIN_SIZE_NEGATIVE.text
         if self.max_size < UNLIMITED:
-            return f"max_size: must not be below 0, or be {UNLIMITED} for no limit."
+            return messages.MAX_SIZE_NEGATIVE.fill(unlimited=UNLIMITED)
         if self.max_size > MAX_NODES or self.min_size > MAX_NODES:
             field = "max_size" if self.max_size > MAX_NODES else "min_size"
-            return f"{field}: must not be above {MAX_NODES}."
+            return messages.SIZE_ABOVE.fill(field=field, number=MAX_NODES)
         if self.min_size > self.effective_max:
-            return f"min_size: {self.min_size} is above the max_size {self.max_size}."
+            return messages.SIZES_REVERSED.fill(least=self.min_size, most=self.max_size)
         return None
 
     def find_breach(self, size: int) -> str | None:
         """Return why a cluster with these bounds cannot have this size, or None."""
         if size < self.min_size:
-            return f"The target capacity ({size}) is less than the cluster's min_size ({self.min_size})."
+            return messages.BELOW_MIN_SIZE.fill(size=size, least=self.min_size)
         if self.max_size != UNLIMITED and size > self.max_size:
-            return f"The target capacity ({size}) is greater than the cluster's max_size ({self.max_size})."
+            return messages.ABOVE_MAX_SIZE.fill(size=size, most=self.max_size)
         if size > MAX_NODES:
-            return f"The target capacity ({size}) is greater than the maximum number of nodes ({MAX_NODES})."
+            return messages.ABOVE_MAX_NODES.fill(size=size, most=MAX_NODES)
         return None
 
     def clamp(self, size: int) -> int:
@@ -63,17 +64,17 @@ def find_flaw(adjustment: str | None, number: float | None, *, is_bounded: bool)
         is_bounded: whether the request changes the bounds, so that the adjustment is optional.
     """
     if adjustment is None and number is None:
-        return None if is_bounded else "adjustment_type: is required unless min_size or max_size is given."
+        return None if is_bounded else messages.ADJUSTMENT_REQUIRED.text
     if adjustment is None or number is None:
         present, missing = ("number", "adjustment_type") if number is not None else ("adjustment_type", "number")
-        return f"{missing}: is required with {present}."
+        return messages.REQUIRED_WITH.fill(field=missing, other=present)
     if adjustment == AdjustmentType.CHANGE_IN_PERCENTAGE and abs(number) > MAX_PERCENT:
-        return f"number: must be a percentage from -{MAX_PERCENT} to {MAX_PERCENT}."
+        return messages.PERCENTAGE_RULE.fill(most=MAX_PERCENT, same=MAX_PERCENT)
     if adjustment != AdjustmentType.CHANGE_IN_PERCENTAGE and number != int(number):
-        return "number: must be a whole number of nodes."
+        return messages.WHOLE_NUMBER.text
     if adjustment == AdjustmentType.EXACT_CAPACITY:
-        return "number: must not be below 0." if number < 0 else None
-    return None if number else "number: must not be 0."
+        return messages.NUMBER_NEGATIVE.text if number < 0 else None
+    return None if number else messages.NUMBER_ZERO.text
 
 
 def compute_change(size: int, adjustment: str, number: float, min_step: int = 1) -> int:

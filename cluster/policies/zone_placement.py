@@ -48,7 +48,7 @@ class ZonePlacement(PolicyType):
     @classmethod
     def find_flaw(cls, spec: Mapping[str, Any]) -> str | None:
         name, times = Counter(zone["name"] for zone in spec["zones"]).most_common(1)[0]
-        return f"zones: {name} is given {times} times." if times > 1 else None
+        return messages.ZONE_REPEATED.fill(name=name, number=times) if times > 1 else None
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         super().__init__(spec)

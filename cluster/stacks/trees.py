@@ -9,11 +9,18 @@ from typing import Any
 from uuid import UUID
 
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from cluster.models import Server, Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.current import UNHEALTHY_STATES
 
+# The types of resources.
+KINDS = {
+    StackResource.Type.SERVER: _("server"),
+    StackResource.Type.SCALING_GROUP: _("scaling group"),
+    StackResource.Type.STACK: _("stack"),
+}
 # In larger trees, only branches with problems are unfolded.
 MAX_UNFOLDED = 50
 
@@ -49,6 +56,11 @@ class Branch:
         if self.server.state not in UNHEALTHY_STATES:
             return ""
         return gettext("server in state %(state)s") % {"state": self.server.state}
+
+    @property
+    def kind(self) -> str:
+        """The type of the resource, in the language of the reader."""
+        return str(KINDS[self.resource.type])
 
     @cached_property
     def leaves(self) -> list["Branch"]:

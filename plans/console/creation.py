@@ -11,6 +11,7 @@ from plans.api.operations import trust_of
 from plans.console.clusters.forms import OperationForm
 from plans.operations.base import Operation, RequestOptions
 from watcher_site.console.resumable_forms import ResumableFormPage
+from watcher_site.messages import translate_message
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, caller_of
 
@@ -56,7 +57,7 @@ class CreationPage(ResumableFormPage, View):
             return self.create(form.inputs, options)
         except Refused as refusal:
             self.record_problem(refusal, form.inputs["name"])
-            form.add_refusal(str(refusal))
+            form.add_refusal(translate_message(str(refusal)))
             return None
 
     def caller(self, project: str) -> CallingContext:

@@ -19,7 +19,7 @@ from cluster.operations.named_records import refuse_name
 from plans.models import ActionPlan
 from plans.operations.exclusion_trials import Trial, try_rule
 from watcher_site import plugins
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.templatetags.console import clock
 from watcher_site.templatetags.names import plan_name, short, visible
 from watcher_site.windows import fields
@@ -136,9 +136,9 @@ class ExclusionForm(WindowFields):
         # Without an owner, the user who saves the rule becomes its owner.
         said = {name: value for name, value in self.attributes().items() if (name, value) != ("owner", "")}
         for mistake in find_mistakes(self.exclusion, said, timezone.now()):
-            self.add_refusal(mistake)
+            self.add_refusal(translate_message(mistake))
         if self.errors and "name" in said and self.is_taken(said["name"]):
-            self.add_refusal(str(refuse_name(Exclusion(name=said["name"]))))
+            self.add_refusal(translate_message(str(refuse_name(Exclusion(name=said["name"])))))
         selected = any(self.cleaned_data.get(name) for name in ("action_types", *KINDS))
         is_complete = selected or self.cleaned_data.get("every_action") or "try" in self.data
         if not (is_complete or self.errors):

@@ -33,7 +33,7 @@ from watcher_site.console.lists.filters import NameFilter
 from watcher_site.console.pages import ByUUID, ListPage, OperationView, RecordPage
 from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.database.records import parse_uuid
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.refusals import Refused
 from watcher_site.windows.wall_clock import describe_window
 
@@ -155,7 +155,7 @@ class ExclusionEditing(ResumableFormPage, View):
                 else:
                     made = self.save(current, form.attributes())
             except Refused as refusal:
-                form.add_refusal(str(refusal))
+                form.add_refusal(translate_message(str(refusal)))
                 self.record_problem(refusal, current)
         if made is None:
             return self.show(form, trial)

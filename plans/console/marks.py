@@ -16,7 +16,7 @@ from plans.console.stacks.pages import resource_address, stack_page_address
 from plans.operations.marks import REASON, mark
 from watcher_site.console.pages import OperationView
 from watcher_site.console.resumable_forms import ResumableFormPage
-from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, translate_message
 from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
 
@@ -66,7 +66,7 @@ class MarkView(ResumableFormPage, OperationView):
         try:
             messages.success(request, self.perform(record))
         except Refused as refusal:
-            form.add_refusal(str(refusal))
+            form.add_refusal(translate_message(str(refusal)))
             self.record_problem(refusal, record)
             return self.show(record, form)
         return redirect(self.redirect_url(record, True))

@@ -96,7 +96,7 @@ class PreflightPage(RecordPage):
         except Conflict as refusal:
             if getattr(request, "htmx", False):
                 return HttpResponse(status=refusal.status)
-            messages.error(request, str(refusal))
+            messages.error(request, translate_message(str(refusal)))
             return redirect("plans:detail", plan.uuid)
         return self.render_to_response(self.get_context_data(object=plan))
 

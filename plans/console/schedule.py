@@ -16,6 +16,7 @@ from plans.models.refusals import PLAN_PERMISSIONS, PLAN_POLICIES, PLAN_STATES, 
 from plans.planning.scheduling import describe_start, schedule, set_schedule
 from watcher_site.console.pages import perform_with_message
 from watcher_site.console.resumable_forms import ResumableFormPage
+from watcher_site.messages import translate_message
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import caller_of
 from watcher_site.windows import fields
@@ -47,7 +48,7 @@ class ScheduleForm(WindowFields):
         try:
             set_schedule(copy(self.plan), changes)
         except Invalid as refusal:
-            self.add_refusal(str(refusal))
+            self.add_refusal(translate_message(str(refusal)))
         return {**cleaned, "changes": changes}
 
 

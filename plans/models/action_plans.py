@@ -10,9 +10,10 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django_fsm import FSMField, transition
 
-from actions.messages import CANCELLED_WITH_PLAN_BY_USER
+from actions.messages import CANCELLED_WITH_PLAN_BY_USER, PLAN_STATE_FORBIDS
 from actions.models.plan_states import PRUNABLE_PLAN, RUNNING_PLAN, PlanState
 from actions.types.hooks import require_current_actions
+from plans import messages
 from plans.messages import PLAN_CANCELLED_BY_USER, REQUIRES_APPROVAL, WINDOW_IS_OVER
 from plans.models.querysets import ActionPlanQuerySet
 from plans.models.summaries import summarize
@@ -364,11 +365,11 @@ class ActionPlan(StatefulModel):
         """
         if value not in self.OnFailure.values:
             choices = " or ".join(self.OnFailure.values)
-            raise Invalid(f"Invalid input for field/attribute on_failure. Value: '{value}'. It must be {choices}.")
+            raise Invalid(messages.ON_FAILURE_VALUES.fill(value=value, values=choices))
         prunable = type(self).objects.present().filter(pk=self.pk, state__in=self.PRUNABLE)
         if not prunable.update(on_failure=value, updated_at=timezone.now()):
             current = type(self).objects.get(pk=self.pk)
-            raise Conflict(f"on_failure update not allowed for actionplan state: {current.state}")
+            raise Conflict(PLAN_STATE_FORBIDS.fill(field="on_failure", state=current.state))
         record("action_plan.update", self, details=differences({"on_failure": self.on_failure}, {"on_failure": value}))
         self.on_failure = value
 

@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from actions.models import Action
+from plans import messages
 from watcher_site.database.records import RecordQuerySet
 from watcher_site.messages import cut
 from watcher_site.models import Service
@@ -26,7 +27,7 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
         """
         plan = self.present().filter(uuid=uuid).first()
         if plan is None:
-            raise NotFound(f"ActionPlan {uuid} could not be found")
+            raise NotFound(messages.PLAN_NOT_FOUND.fill(uuid=uuid))
         return plan
 
     def locked(self) -> Self:

@@ -18,6 +18,7 @@ from actions.models import Action
 from actions.operations.signals import signal_action
 from actions.types.base import OWN_EXCEPTIONS, ActionContext, ActionType, explain
 from cluster.models import Cluster, Node, Profile, Server, Stack, Trust
+from plans import messages
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
 from plans.planning.scheduling import explain_waiting
@@ -87,7 +88,7 @@ def lock_for_operation(
         lock_rows(Cluster, [target.cluster_id])
     current = lock_present(target)
     if isinstance(target, Node) and current.cluster_id != target.cluster_id:
-        raise Conflict(f"Node {target.uuid} has just joined or left a cluster.")
+        raise Conflict(messages.MEMBERSHIP_CHANGED.fill(uuid=target.uuid))
     nodes = lock_rows(Node, [node.pk for node in beside])
     if options.plan_only:
         return current
@@ -123,15 +124,18 @@ def require_no_operation(
     if conflicting := list(found.select_related("action_plan")[:SHOWN]):
         plans = {action.action_plan_id: action.action_plan for action in conflicting}
         raise Conflict(
-            f"The {action_type} action for target {target.uuid} conflicts with the following action(s): "
-            f"{', '.join(str(action.uuid) for action in conflicting)}. "
-            f"{' '.join(describe_remedies(plan) for plan in plans.values())}"
+            messages.CONFLICTING_ACTIONS.fill(
+                type=action_type,
+                uuid=target.uuid,
+                actions=", ".join(str(action.uuid) for action in conflicting),
+                remedies=" ".join(describe_remedies(plan) for plan in plans.values()),
+            )
         )
 
 
 def describe_remedies(plan: ActionPlan) -> str:
     """Return a message on how a plan can end, so that another operation on its target is possible."""
-    return f"Wait for action plan {plan.uuid} to end, or cancel it. {explain_waiting(plan)}".rstrip()
+    return f"{messages.REMEDY.fill(uuid=plan.uuid)} {explain_waiting(plan)}".rstrip()
 
 
 def cancel_others(action_type: str, target: Target, others: Iterable[UUID], options: RequestOptions) -> bool:
@@ -180,7 +184,7 @@ def parameters_of(action_type: str, target: Target, inputs: Mapping[str, Any]) -
 def find_action_type(action_type: str) -> type[ActionType]:
     found: type[ActionType] | None = plugins.load("ACTION_TYPES").get(action_type)
     if found is None:
-        raise Invalid(f"Action type {action_type} is not installed")
+        raise Invalid(messages.ACTION_TYPE_NOT_INSTALLED.fill(type=action_type))
     return found
 
 
@@ -279,7 +283,7 @@ def write_plan(
 def checked_project(project: Any) -> str:
     """Return a valid id of a project, or an empty text for no project. Raises: `Invalid`."""
     if not isinstance(project, str) or len(project) > PROJECT_LENGTH:
-        raise Invalid(f"project_id: must be a text of at most {PROJECT_LENGTH} characters.")
+        raise Invalid(messages.PROJECT_RULE.fill(number=PROJECT_LENGTH))
     require_storable("project_id", project)
     return project
 
@@ -296,4 +300,4 @@ def find_profile(identifier: Any, project: str) -> Profile:
         with suppress(NotFound):
             locked: Profile = lock_present(found)
             return locked
-    raise Invalid(f"profile: there is no profile {identifier}.")
+    raise Invalid(messages.NO_PROFILE.fill(name=identifier))

@@ -7,6 +7,7 @@ from django.db import transaction
 from cluster.models import Cluster, Policy, PolicyBinding
 from cluster.policies.base import PolicyType
 from cluster.policies.checking import find_disorder
+from plans import messages
 from plans.operations.base import AT_ONCE, Operation, RequestOptions, lock_for_operation, plan_cluster_action
 from watcher_site import plugins
 from watcher_site.refusals import Conflict, Invalid, NotFound
@@ -37,9 +38,9 @@ def attach_policy(
     current = lock_for_operation("CLUSTER_ATTACH_POLICY", cluster, options)
     held = PolicyBinding.objects.present().filter(cluster=current).select_related("policy")
     if held.filter(policy=wanted).exists():
-        raise Conflict(f"policy: policy {wanted.uuid} is attached to cluster {current.uuid} already.")
+        raise Conflict(messages.POLICY_ATTACHED.fill(uuid=wanted.uuid, cluster=current.uuid))
     if is_single(wanted) and (other := held.filter(policy__type=wanted.type).first()):
-        raise Conflict(f"policy: the cluster has policy {other.policy.uuid} of type {wanted.type} already.")
+        raise Conflict(messages.POLICY_TYPE_ATTACHED.fill(uuid=other.policy.uuid, type=wanted.type))
     require_order(current, wanted, priority)
     inputs: dict[str, Any] = {"policy_id": str(wanted.uuid), "priority": priority, "enabled": enabled}
     return plan_cluster_action("CLUSTER_ATTACH_POLICY", current, options, **inputs)
@@ -56,7 +57,7 @@ def update_policy(
 ) -> Operation:
     """Change the priority of a cluster's policy, enable it, or disable it. Raises: as `attach_policy`; `NotFound`."""
     if priority is None and enabled is None:
-        raise Invalid("enabled: is required unless priority is given.")
+        raise Invalid(messages.NOTHING_OF_POLICY.text)
     current = lock_for_operation("CLUSTER_UPDATE_POLICY", cluster, options)
     require_attached(current, policy)
     if priority is not None:
@@ -82,14 +83,14 @@ def require_order(cluster: Cluster, policy: Policy, priority: int | None) -> Non
 
 def require_attached(cluster: Cluster, policy: Policy) -> None:
     if not PolicyBinding.objects.present().filter(cluster=cluster, policy=policy).exists():
-        raise NotFound(f"Policy {policy.uuid} is not attached to cluster {cluster.uuid}")
+        raise NotFound(messages.POLICY_NOT_ATTACHED.fill(uuid=policy.uuid, cluster=cluster.uuid))
 
 
 def find_policy(identifier: str) -> Policy:
     """Return a policy by its UUID or name. Raises: `Invalid` if it does not exist."""
     found = Policy.objects.present().named(identifier).first()
     if found is None:
-        raise Invalid(f"policy: there is no policy {identifier}.")
+        raise Invalid(messages.NO_POLICY.fill(name=identifier))
     return found
 
 

@@ -14,6 +14,7 @@ from cluster.models import Cluster, Node
 from cluster.models.clusters import UNLIMITED
 from cluster.operations.profiles import checked_metadata, checked_name
 from cluster.policies.sizes import MAX_NODES, AdjustmentType, Bounds, compute_change, find_flaw
+from plans import messages
 from plans.operations.base import (
     AT_ONCE,
     Operation,
@@ -91,9 +92,7 @@ def delete_cluster(cluster: Cluster, *, force: bool = False, options: RequestOpt
     """
     current = lock_for_operation("CLUSTER_DELETE", cluster, options, cancels_others=force)
     if (number := current.members().count()) and not force:
-        raise Conflict(
-            f"Cluster {cluster.uuid} has {number} node{pluralize(number)}: they are deleted with it if that is forced."
-        )
+        raise Conflict(messages.CLUSTER_HAS_NODES.fill(uuid=cluster.uuid, nodes=f"{number} node{pluralize(number)}"))
     return plan_cluster_action("CLUSTER_DELETE", current, options)
 
 
@@ -215,11 +214,11 @@ def add_nodes(cluster: Cluster, nodes: Sequence[str], *, options: RequestOptions
     current = lock_for_operation("CLUSTER_ADD_NODES", cluster, options, beside=found)
     for node in Node.objects.filter(pk__in=[one.pk for one in found]).select_related("cluster").order_by("pk"):
         if node.cluster is not None:
-            raise Conflict(f"nodes: node {node.uuid} is already owned by cluster {node.cluster.uuid}.")
+            raise Conflict(messages.NODE_OF_CLUSTER.fill(uuid=node.uuid, cluster=node.cluster.uuid))
         if node.project_id != current.project_id:
-            raise Conflict(f"nodes: node {node.uuid} does not belong to the project of cluster {current.uuid}.")
+            raise Conflict(messages.NODE_OF_OTHER_PROJECT.fill(uuid=node.uuid, cluster=current.uuid))
         if node.status != Node.Status.ACTIVE:
-            raise Conflict(f"nodes: node {node.uuid} is {node.status}; only ACTIVE nodes join a cluster.")
+            raise Conflict(messages.NODE_NOT_ACTIVE.fill(uuid=node.uuid, status=node.status))
     return plan_cluster_action("CLUSTER_ADD_NODES", current, options, nodes=[str(one.uuid) for one in found])
 
 
@@ -243,7 +242,7 @@ def del_nodes(
     current = lock_for_operation("CLUSTER_DEL_NODES", cluster, options)
     for node in found:
         if node.cluster_id != current.pk:
-            raise Conflict(f"nodes: node {node.uuid} is not a member of cluster {current.uuid}.")
+            raise Conflict(messages.NODE_NOT_OF_CLUSTER.fill(uuid=node.uuid, cluster=current.uuid))
     inputs = {"nodes": [str(one.uuid) for one in found], "destroy_after_deletion": destroy_after_deletion}
     return plan_cluster_action("CLUSTER_DEL_NODES", current, options, **inputs)
 
@@ -259,7 +258,7 @@ def plan_cluster_operation(action_type: str, cluster: Cluster, options: RequestO
     """
     current = lock_for_operation(action_type, cluster, options)
     if current.status == Cluster.Status.INIT and action_type in OF_CREATED:
-        raise Conflict(f"Cluster {cluster.uuid} has not been created yet: start the plan that creates its nodes.")
+        raise Conflict(messages.CLUSTER_NOT_CREATED.fill(uuid=cluster.uuid))
     return plan_cluster_action(action_type, current, options, **inputs)
 
 
@@ -273,24 +272,24 @@ def require_sizes(bounds: Bounds, wanted: int) -> None:
 
 def checked_cluster_timeout(timeout: Any) -> int:
     if isinstance(timeout, bool) or not isinstance(timeout, int) or not 0 <= timeout <= MAX_TIMEOUT:
-        raise Invalid(f"timeout: must be a whole number of seconds from 0 to {MAX_TIMEOUT}.")
+        raise Invalid(messages.CLUSTER_TIMEOUT.fill(most=MAX_TIMEOUT))
     return timeout
 
 
 def check_adjustment(adjustment_type: str | None, number: float | None, min_step: int | None, bounded: bool) -> None:
     """Raise `Invalid`, with the field and the rule, for an invalid adjustment."""
     if number is not None and not isfinite(number):
-        raise Invalid("number: must have an end.")
+        raise Invalid(messages.INFINITE_NUMBER.text)
     if flaw := find_flaw(adjustment_type, number, is_bounded=bounded):
         raise Invalid(flaw)
     if min_step is not None and adjustment_type != AdjustmentType.CHANGE_IN_PERCENTAGE:
-        raise Invalid(f"min_step: is for {AdjustmentType.CHANGE_IN_PERCENTAGE} alone.")
+        raise Invalid(messages.MIN_STEP.fill(type=AdjustmentType.CHANGE_IN_PERCENTAGE))
 
 
 def require_size(bounds: Bounds, wanted: int, field: str | None) -> None:
     """Raise `Invalid`, with the field or the exceeded limit, for a size outside of the limits."""
     if wanted < 0:
-        raise Invalid(f"{field}: the target capacity ({wanted}) is below 0.")
+        raise Invalid(messages.NEGATIVE_CAPACITY.fill(field=field, size=wanted))
     if breach := bounds.find_breach(wanted):
         bound = "min_size" if wanted < bounds.min_size else "max_size"
         raise Invalid(f"{field or bound}: {breach}")
@@ -303,16 +302,16 @@ def find_nodes(uuids: Sequence[Any]) -> list[Node]:
         Invalid: the list is empty or too long, or contains an invalid UUID, duplicates or an unknown node.
     """
     if not uuids:
-        raise Invalid("nodes: must name at least one node.")
+        raise Invalid(messages.NO_NODES.text)
     named = [parse_uuid_of_node(uuid) for uuid in uuids]
     if len(named) > MAX_NODES:
-        raise Invalid(f"nodes: must not name more than {MAX_NODES} nodes.")
+        raise Invalid(messages.TOO_MANY_NODES.fill(number=MAX_NODES))
     for uuid, times in Counter(named).most_common(1):
         if times > 1:
-            raise Invalid(f"nodes: node {uuid} is given {times} times.")
+            raise Invalid(messages.NODE_REPEATED.fill(uuid=uuid, number=times))
     found = {node.uuid: node for node in Node.objects.present().filter(uuid__in=named)}
     if unknown := [uuid for uuid in named if uuid not in found]:
-        raise Invalid(f"nodes: there is no node {unknown[0]}.")
+        raise Invalid(messages.NO_NODE.fill(uuid=unknown[0]))
     return [found[uuid] for uuid in named]
 
 
@@ -320,4 +319,4 @@ def parse_uuid_of_node(uuid: Any) -> UUID:
     try:
         return UUID(str(uuid))
     except ValueError:
-        raise Invalid(f"nodes: {uuid} is not a UUID.") from None
+        raise Invalid(messages.NODE_UUID.fill(text=uuid)) from None

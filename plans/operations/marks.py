@@ -16,6 +16,7 @@ from actions.types.clusters.rules import settle_status
 from cluster.models import Cluster, Lock, Node, Server, Stack, StackResource
 from cluster.models.stacks import DELETING, MARKED, Verb
 from cluster.operations.marks import Mark, Markable, find_holder, find_mark
+from plans import messages
 from plans.operations.base import lock_rows
 from plans.operations.stack_progress import VERBS, starting_operations
 from watcher_site import history
@@ -124,7 +125,7 @@ def require_unlocked(locks: Any, stack: Stack) -> None:
 
 
 def refuse_in_progress(stack: Stack, verb: Verb) -> NoReturn:
-    raise ActionInProgress(f"Stack {stack.name} already has an action ({verb}) in progress.")
+    raise ActionInProgress(messages.STACK_BUSY.fill(name=stack.name, verb=verb))
 
 
 def write_mark(
@@ -155,13 +156,13 @@ def mark_node(node: Node, unhealthy: bool, reason: str, caller: CallingContext |
     clusters = lock_rows(Cluster, [node.cluster_id] if node.cluster_id else [])
     current = lock_present(node)
     if current.cluster_id != node.cluster_id:
-        raise Conflict(f"Node {node.uuid} has just joined or left a cluster.")
+        raise Conflict(messages.MEMBERSHIP_CHANGED.fill(uuid=node.uuid))
     held = Lock.objects.filter(Q(node=current) | Q(cluster__in=clusters, is_exclusive=True))
     require_idle(Action.objects.unfinished().filter(uuid__in=held.values("action")), current)
     if not unhealthy and current.unhealthy_reason is None:
         return False
     if current.status not in Node.SETTLED:
-        raise Conflict(f"Node {current.uuid} is {current.status}: it can be marked when it is settled.")
+        raise Conflict(messages.NODE_UNSETTLED.fill(uuid=current.uuid, status=current.status))
     transition = current.mark_unhealthy if unhealthy else current.mark_healthy
     transition(reason)
     current.save_state()
@@ -178,7 +179,7 @@ def mark_server(server: Server, unhealthy: bool, reason: str, caller: CallingCon
     current = lock_present(server)
     if current.task_state:
         verb = "mark unhealthy" if unhealthy else "mark healthy"
-        raise Conflict(f"Cannot '{verb}' instance {current.uuid} while it is in task_state {current.task_state}")
+        raise Conflict(messages.INSTANCE_BUSY.fill(verb=verb, uuid=current.uuid, state=current.task_state))
     begun = Action.objects.filter(state__in=Action.BEGUN)
     require_idle(begun.filter(target=str(current.uuid)), current)
     if not unhealthy and current.unhealthy_reason is None:
@@ -192,6 +193,7 @@ def mark_server(server: Server, unhealthy: bool, reason: str, caller: CallingCon
 def require_idle(actions: Any, target: Node | Server) -> None:
     if holder := actions.order_by("pk").first():
         raise Conflict(
-            f"{type(target).__name__} {target.uuid} cannot be marked:"
-            f" action {holder.uuid} ({holder.action_type}) is at work on it."
+            messages.MARK_LOCKED.fill(
+                kind=type(target).__name__, uuid=target.uuid, action=holder.uuid, type=holder.action_type
+            )
         )

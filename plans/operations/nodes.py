@@ -9,6 +9,7 @@ from cluster.drivers.quotas import demand_of_flavors, require_creatable, require
 from cluster.models import Cluster, Node
 from cluster.operations.profiles import checked_metadata, checked_name
 from cluster.policies.sizes import Bounds
+from plans import messages
 from plans.operations.base import (
     AT_ONCE,
     Operation,
@@ -53,7 +54,7 @@ def create_node(
     joined = cluster_to_join(cluster, project_id, options) if cluster else None
     made_from = named or (joined.profile if joined else None)
     if made_from is None:
-        raise Invalid("profile: is required unless cluster is given.")
+        raise Invalid(messages.PROFILE_REQUIRED.text)
     node = Node(
         name=checked_name(name),
         profile=made_from,
@@ -83,7 +84,7 @@ def find_cluster(identifier: str, project: str | None) -> Cluster:
     if project is not None:
         found = found.filter(project_id=project)
     if len(few := list(found.select_related("trust")[:2])) != 1:
-        raise Invalid(f"cluster: there is {'no' if not few else 'more than one'} cluster {identifier}.")
+        raise Invalid((messages.AMBIGUOUS_CLUSTER if few else messages.NO_CLUSTER).fill(name=identifier))
     return few[0]
 
 
@@ -145,7 +146,7 @@ def checked_role(role: Any) -> str:
         raise Invalid("role: must be a text.")
     require_storable("role", role)
     if len(role) > ROLE_LENGTH:
-        raise Invalid(f"role: must not be longer than {ROLE_LENGTH} characters.")
+        raise Invalid(messages.ROLE_LENGTH_RULE.fill(number=ROLE_LENGTH))
     return role.strip()
 
 

@@ -11,6 +11,7 @@ from actions.server_history import record_request
 from cluster.drivers.rules import REBUILDABLE
 from cluster.models import Server
 from cluster.operations.servers import delete_unplaced, request_server
+from plans import messages
 from plans.models import ActionPlan
 from plans.operations.base import find_action_type, requested_operations, require_no_operation
 from plans.planning.proposals import propose
@@ -120,7 +121,7 @@ def give_up_server(server: Server, caller: CallingContext) -> ActionPlan:
 
 
 def refuse_value(verb: str, server: Server, field: str, value: str) -> None:
-    raise Conflict(f"Cannot '{verb}' instance {server.uuid} while it is in {field} {value}")
+    raise Conflict(messages.INSTANCE_IN_VALUE.fill(verb=verb, uuid=server.uuid, field=field, value=value))
 
 
 @transaction.atomic

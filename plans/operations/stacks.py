@@ -15,6 +15,7 @@ from cluster.models import Lock, Stack, StackResource
 from cluster.models.stacks import MAX_TIMEOUT
 from cluster.stacks.templates.schemas import STACK_NAME, STACK_NAMES
 from cluster.stacks.templates.templates import checked_template
+from plans import messages
 from plans.models import ActionPlan
 from plans.operations import marks
 from plans.operations.base import (
@@ -134,7 +135,7 @@ def lock_stack_for_operation(action_type: str, stack: Stack, options: RequestOpt
     current = lock_present(stack)
     if current.root_id is not None:
         root = Stack.objects.get(pk=current.root_id)
-        raise Conflict(f"Stack {stack.name} is within stack {root.name}: that is the one to change or delete.")
+        raise Conflict(messages.NESTED_STACK.fill(name=stack.name, root=root.name))
     if options.plan_only:
         # Derived actions that are determined now would be obsolete after the running operation.
         marks.require_unlocked(Lock.objects.filter(stack=current), current)
@@ -148,7 +149,7 @@ def lock_stack_for_operation(action_type: str, stack: Stack, options: RequestOpt
 
 def insert(stack: Stack) -> None:
     """Write a new stack. A constraint of the database decides concurrent requests. Raises: `Conflict`."""
-    taken = Conflict(f"name: another stack of the project is called {stack.name}.")
+    taken = Conflict(messages.STACK_NAME_TAKEN.fill(name=stack.name))
     with refuse_taken(Stack, "name", taken):
         stack.save()
 
@@ -156,7 +157,7 @@ def insert(stack: Stack) -> None:
 def checked_name(name: Any) -> str:
     """Return a valid name of a stack. Raises: `Invalid`."""
     if not isinstance(name, str) or not STACK_NAME.fullmatch(name):
-        raise Invalid(f"name: must have {STACK_NAMES}.")
+        raise Invalid(messages.STACK_NAME_RULE.fill(rule=STACK_NAMES))
     return name
 
 
@@ -165,5 +166,5 @@ def checked_stack_timeout(minutes: Any) -> int | None:
     if minutes is None:
         return None
     if isinstance(minutes, bool) or not isinstance(minutes, int) or not 1 <= minutes <= MAX_TIMEOUT:
-        raise Invalid(f"timeout_mins: must be a whole number of minutes from 1 to {MAX_TIMEOUT}.")
+        raise Invalid(messages.STACK_TIMEOUT.fill(most=MAX_TIMEOUT))
     return minutes

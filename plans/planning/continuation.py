@@ -18,6 +18,7 @@ from actions.types.stacks.resources import ResourceAction
 from actions.types.stacks.stacks import StackAction
 from cluster.models import Cluster, Stack
 from cluster.operations.named_records import is_uuid
+from plans import messages
 from plans.models import ActionPlan
 from plans.models.refusals import PlanOperation, require_plan_allowing
 from plans.planning.proposals import propose
@@ -50,10 +51,10 @@ def continue_plan(plan: ActionPlan) -> ActionPlan:
     current = ActionPlan.objects.locked().find(plan.uuid)
     require_plan_allowing(PlanOperation.CONTINUE, current)
     if successor := current.continuation():
-        raise Conflict(f"Action plan {plan.uuid} was continued already, by {successor.uuid}. Delete that one first.")
+        raise Conflict(messages.CONTINUED.fill(uuid=plan.uuid, successor=successor.uuid))
     actions = find_unsuccessful_actions(current)
     if not actions:
-        raise Conflict(f"Action plan {plan.uuid} has nothing to continue: no action of it failed or was cancelled.")
+        raise Conflict(messages.NOTHING_TO_CONTINUE.fill(uuid=plan.uuid))
     proposed = copy_proposals(actions, dependencies(current, [action.pk for action in actions]))
     continuation = propose(
         proposed,
@@ -172,7 +173,7 @@ def dependencies(plan: ActionPlan, kept: Sequence[int]) -> list[list[int]]:
     nearest = nearest_kept_parents(parents_by_action(plan), {key: place for place, key in enumerate(kept)})
     masks = [nearest[key] for key in kept]
     if sum(mask.bit_count() for mask in masks) > MOST_EDGES:
-        raise Conflict(f"Action plan {plan.uuid} has too many dependencies among its actions to be continued.")
+        raise Conflict(messages.TOO_MANY_DEPENDENCIES.fill(uuid=plan.uuid))
     return [set_bits(mask) for mask in masks]
 
 
@@ -199,7 +200,7 @@ def nearest_kept_parents(parents: dict[int, list[int]], places: dict[int, int]) 
             masks = (1 << places[parent] if parent in places else nearest[parent] for parent in parents[key])
             nearest[key] = reduce(or_, masks, 0)
     except CycleError as problem:
-        raise Conflict("Actions of the plan wait for each other: it cannot be continued.") from problem
+        raise Conflict(messages.CYCLE_IN_CONTINUATION.text) from problem
     return nearest
 
 

@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from plans import messages
 from plans.models import ActionPlan
 from plans.models.action_plans import Schedule
 from plans.models.querysets import ActionPlanQuerySet
@@ -71,7 +72,7 @@ def set_schedule(plan: ActionPlan, changes: Mapping[str, Any]) -> None:
     start_at = read_moment("start_at", changes["start_at"], zone, now) if "start_at" in changes else plan.start_at
     hours = Schedule(start_at, window).hours(now)
     if hours is None:
-        raise Invalid("window.last_day: the window is over before anything of the plan could begin.")
+        raise Invalid(messages.WINDOW_OVER_BEFORE_PLAN.text)
     plan.start_at, plan.zone, plan.window = start_at, zone.key, serialize_window(window)
     plan.opens_at, plan.closes_at = hours
 
@@ -163,9 +164,9 @@ def describe_start(plan: ActionPlan) -> str:
 def explain_waiting(plan: ActionPlan) -> str:
     """Return the reason why no actions of a plan begin for now, or an empty text."""
     if plan.is_suspended:
-        return f"Suspended by {plan.suspended_by}: nothing more of it begins until somebody resumes it."
+        return messages.SUSPENDED_BY.fill(user=plan.suspended_by)
     if plan.next_opening:
-        return f"Nothing more of it begins before {plan.next_opening:%Y-%m-%d %H:%M:%S} UTC."
+        return messages.WAITS_FOR_OPENING.fill(time=f"{plan.next_opening:%Y-%m-%d %H:%M:%S}")
     if plan.state in ActionPlan.SCHEDULABLE and plan.hours is None:
-        return "Its maintenance window is over: nothing more of it begins until it has another one."
+        return messages.WINDOW_CLOSED_FOR_EVER.text
     return ""

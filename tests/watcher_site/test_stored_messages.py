@@ -31,6 +31,8 @@ SAME_IN_GERMAN = {
     "%(outcome)s: %(reason)s",
     "%(sentence)s %(advice)s",
     "%(message)s %(further)s",
+    "%(problem)s %(inactive)s",
+    "OpenID Connect: %(reason)s",
 }
 # Values for the placeholders whose patterns are restricted.
 VALUES = {
@@ -72,6 +74,12 @@ VALUES = {
     "result": "UPDATE completed successfully",
     "step": "create_resource",
     "field": "State",
+    "rest": " and 3 more",
+    "summary": "6 failed logins from 10.0.0.1 in 5 minutes.",
+    "kind": "server",
+    "service": "watcher-relay",
+    "inactive": "No watcher-relay is active: notifications wait.",
+    "subject": "Compute nodes compute-1, compute-2 are",
     "finding": f"Action was skipped automatically: Instance {SERVER} not found",
 }
 
@@ -114,6 +122,42 @@ VALUES = {
             "Der Lauf ist fehlgeschlagen: Compute-Knoten compute-99 wurde nicht gefunden",
         ),
         ("The password was changed.", "Das Passwort wurde geändert."),
+        ("All tokens of the account were revoked.", "Alle Token des Kontos wurden widerrufen."),
+        (
+            "1,250 failed logins for rosa from 10.0.0.1 in 5 minutes. Further ones are refused until 10:00:00 UTC.",
+            "1.250 fehlgeschlagene Anmeldungen für rosa von 10.0.0.1 in 5 Minuten."
+            " Weitere werden bis 10:00:00 UTC abgelehnt.",
+        ),
+        (
+            "Compute nodes compute-1, compute-2 are down, but not known to be off: servers may still run there, and"
+            " would run twice. Nothing is evacuated. Switch the node off, or run the audit with fencing: power_off,"
+            " or, when you have made sure that it is off, with failed_node and fencing: confirmed",
+            "Compute-Knoten compute-1, compute-2 sind ausgefallen, aber nicht nachweislich aus: Server könnten dort"
+            " noch laufen und liefen dann doppelt. Es wird nichts evakuiert. Den Knoten ausschalten, oder das Audit"
+            " mit fencing: power_off ausführen, oder mit failed_node und fencing: confirmed, nachdem sichergestellt"
+            " wurde, dass er aus ist",
+        ),
+        ("spec.adjustment: 'x' is not of type 'object'", "spec.adjustment: 'x' ist nicht vom Typ 'object'"),
+        (
+            "template: resources.web.properties: 'flavor' is a required property.",
+            "template: resources.web.properties: 'flavor' ist erforderlich.",
+        ),
+        (
+            "url: %zz is not a valid escape: write a percent sign as %25.",
+            "url: %zz ist keine gültige Kodierung: ein Prozentzeichen wird als %25 geschrieben.",
+        ),
+        (
+            "targets.servers: there are no servers web-1, web-2 and 3 more.",
+            "targets.servers: nicht vorhanden: Server web-1, web-2 und 3 weitere.",
+        ),
+        (
+            f"The CLUSTER_CHECK action for target {SERVER} conflicts with the following action(s): {SERVER}. Wait for"
+            f" action plan {SERVER} to end, or cancel it. Suspended by rosa: nothing more of it begins until somebody"
+            " resumes it.",
+            f"Die Aktion CLUSTER_CHECK für {SERVER} steht im Konflikt mit diesen Aktionen: {SERVER}. Das Ende von"
+            f" Aktionsplan {SERVER} abwarten oder ihn abbrechen. Angehalten von rosa: keine weitere Aktion beginnt,"
+            " bis der Plan fortgesetzt wird.",
+        ),
         (
             "Failed logins were reset: the account can log in again.",
             "Fehlgeschlagene Anmeldungen wurden zurückgesetzt: das Konto kann sich wieder anmelden.",

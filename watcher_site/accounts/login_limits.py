@@ -25,6 +25,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_noop
 
+from watcher_site.accounts import messages
 from watcher_site.history.recording import REFUSED, record
 from watcher_site.messages import StoredMessage
 from watcher_site.models import FailedLogins
@@ -45,9 +46,7 @@ class LoginsLimited(Refused):
 
     def __init__(self, until: datetime) -> None:
         self.retry_after = max(1, ceil((until - timezone.now()).total_seconds()))
-        super().__init__(
-            f"Too many failed logins from your address. Try again in {format_duration(self.retry_after)}."
-        )
+        super().__init__(messages.LOGINS_LIMITED.fill(duration=format_duration(self.retry_after)))
 
 
 class LoginsBusy(Refused):
@@ -57,7 +56,7 @@ class LoginsBusy(Refused):
     retry_after = 1
 
     def __init__(self) -> None:
-        super().__init__("Too many passwords are being verified at the moment. Try again in a second.")
+        super().__init__(messages.LOGINS_BUSY.text)
 
 
 def format_duration(seconds: float) -> str:
@@ -107,7 +106,7 @@ class Login:
                 count.number += 1
                 count.save(update_fields=["number"])
                 if count.number == most:
-                    record_count(count, f"Further ones are refused until {end_of(count):%H:%M:%S} UTC.")
+                    record_count(count, until=end_of(count))
 
     def record_success(self) -> None:
         """Delete the count of failed logins of this account at the address, but not the count of the address."""
@@ -158,12 +157,19 @@ def reset_failed_logins(user: Any) -> None:
         record("user.enable", user, message=FAILED_LOGINS_RESET.text, details={"failed_logins": number})
 
 
-def record_count(count: FailedLogins, *more: str) -> None:
-    for_whom = f" for {count.name}" if count.name else ""
+def record_count(count: FailedLogins, until: datetime | None = None) -> None:
+    """Record the failed logins of a window, and until when further ones are refused."""
     passed = min(timezone.now() - count.began_at, settings.FAILED_LOGIN_WINDOW) / timedelta(seconds=1)
-    summary = f"{count.number:,} failed logins{for_whom} from {count.address} in {format_duration(max(1, passed))}."
+    summary = messages.LOGINS_OF_ACCOUNT_FAILED if count.name else messages.LOGINS_FAILED
+    message = summary.fill(
+        number=f"{count.number:,}",
+        name=count.name,
+        address=count.address,
+        duration=format_duration(max(1, passed)),
+    )
+    if until:
+        message = messages.FURTHER_LOGINS_REFUSED.fill(summary=message, time=f"{until:%H:%M:%S}")
     details = {"address": count.address, "failed_logins": count.number}
-    message = " ".join([summary, *more])
     record("user.login", count.name, caller=CallingContext(), outcome=REFUSED, message=message, details=details)
 
 

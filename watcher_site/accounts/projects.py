@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
+from watcher_site.accounts import messages
 from watcher_site.database.text import require_storable
 from watcher_site.history import record
 from watcher_site.keystone.users import KeystoneUser
@@ -49,7 +50,7 @@ def remove_member(name: str, project: str) -> None:
     """
     removed, _ = ProjectMember.objects.filter(user=find_user(name), project_id=project).delete()
     if not removed:
-        raise NotFound(f"project: {name} is not a member of {project}.")
+        raise NotFound(messages.NOT_A_MEMBER.fill(name=name, project=project))
     record("project.remove_member", project, details={"user": name})
 
 
@@ -58,7 +59,7 @@ def checked_project(project: str) -> str:
     require_storable("project", project)
     require_visible("project", project)
     if not 0 < len(project) <= PROJECT_LENGTH or project != project.strip():
-        raise Invalid(f"project: must have 1 to {PROJECT_LENGTH} characters, without blanks around them.")
+        raise Invalid(messages.PROJECT_LENGTH.fill(number=PROJECT_LENGTH))
     return project
 
 
@@ -66,5 +67,5 @@ def find_user(name: str) -> Any:
     """Return the user with a name. Raises: `NotFound`."""
     user = get_user_model().objects.filter(username=name).first()
     if user is None:
-        raise NotFound(f"user: there is no user {name}.")
+        raise NotFound(messages.NO_USER.fill(name=name))
     return user

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_noop
 from knox.models import get_token_model
 from knox.settings import CONSTANTS, knox_settings
 
+from watcher_site.accounts import messages
 from watcher_site.database.text import require_storable
 from watcher_site.history import record
 from watcher_site.messages import StoredMessage, translate_message
@@ -38,6 +39,7 @@ READ_ONLY = StoredMessage(
 GROUP_RIGHTS = StoredMessage(gettext_noop("rights of group %(name)s"))
 ALL_RIGHTS = StoredMessage(gettext_noop("all rights of the account"))
 ACCOUNT_DISABLED = StoredMessage(gettext_noop("The account was disabled."))
+ALL_REVOKED = StoredMessage(gettext_noop("All tokens of the account were revoked."))
 PASSWORD_CHANGED = StoredMessage(gettext_noop("The password was changed."))
 
 
@@ -99,15 +101,13 @@ def make_token(
         Conflict: the account has too many valid tokens.
     """
     if not user.is_active:
-        raise Invalid(f"user: the account {user.get_username()} is disabled.")
+        raise Invalid(messages.ACCOUNT_IS_DISABLED.fill(name=user.get_username()))
     require_token_name(name)
     require_storable("group", group)
     if group and not groups_for(user).filter(name=group).exists():
-        raise Invalid(f"group: {user.get_username()} is in no group {group!r}.")
+        raise Invalid(messages.NOT_IN_GROUP.fill(name=user.get_username(), group=f"{group!r}"))
     if valid_tokens().filter(user=user).count() >= MOST_TOKENS:
-        raise Conflict(
-            f"{user.get_username()} has {MOST_TOKENS} valid tokens, and cannot have more. Revoke one first."
-        )
+        raise Conflict(messages.TOO_MANY_TOKENS.fill(name=user.get_username(), number=MOST_TOKENS))
     made, token = get_token_model().objects.create(user, expiry=lifetime(hours))
     made.details = TokenDetails.objects.create(token=made, name=name, read_only=read_only, group=group)
     details = {"key": made.token_key, "expiry": made.expiry, "name": name, "scope": describe_scope(made)}
@@ -120,16 +120,14 @@ def lifetime(hours: float | None) -> timedelta:
         default: timedelta = knox_settings.TOKEN_TTL
         return default
     if not 0 < hours <= LONGEST_HOURS:
-        raise Invalid(f"hours: must be above 0 and at most {LONGEST_HOURS} (ten years), and is {hours:.15g}.")
+        raise Invalid(messages.TOKEN_HOURS.fill(most=LONGEST_HOURS, hours=f"{hours:.15g}"))
     return timedelta(hours=hours)
 
 
 def require_token_name(name: str) -> None:
     require_storable("name", name)
     if len(name) > NAME_LENGTH or name != name.strip() or not name.isprintable():
-        raise Invalid(
-            f"name: must have at most {NAME_LENGTH} printable characters, and no blanks at the beginning or the end."
-        )
+        raise Invalid(messages.TOKEN_NAME.fill(number=NAME_LENGTH))
 
 
 def groups_for(user: Any) -> QuerySet[Group]:
@@ -156,12 +154,12 @@ def revoke_token(key: str) -> Any:
         NotFound: no valid token begins with the key.
     """
     if len(key) < LEAST_KEY_LENGTH:
-        raise Invalid(f"key: must have at least {LEAST_KEY_LENGTH} characters.")
+        raise Invalid(messages.TOKEN_KEY_LENGTH.fill(number=LEAST_KEY_LENGTH))
     found = list(valid_tokens().filter(token_key__startswith=key[: CONSTANTS.TOKEN_KEY_LENGTH])[:2])
     if not found:
-        raise NotFound("key: no valid token begins so.")
+        raise NotFound(messages.NO_SUCH_KEY.text)
     if len(found) > 1:
-        raise Invalid("key: several tokens begin so. Give more of it.")
+        raise Invalid(messages.AMBIGUOUS_KEY.text)
     return end_token(found[0])
 
 
@@ -173,7 +171,7 @@ def end_token(token: Any) -> Any:
         NotFound: the token was deleted at the same time.
     """
     if not delete_tokens(get_token_model().objects.filter(pk=token.pk)):
-        raise NotFound(f"token: there is no token {token.token_key}.")
+        raise NotFound(messages.NO_TOKEN.fill(key=token.token_key))
     record("token.revoke", token.user, details={"key": token.token_key})
     return token
 

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.crypto import get_random_string
 
+from watcher_site.accounts import messages
 from watcher_site.accounts.login_limits import reset_failed_logins
 from watcher_site.accounts.projects import add_member, find_user
 from watcher_site.apps import SiteApp
@@ -59,7 +60,7 @@ def create_user(name: str, password: str, source: str, group: str, projects: Ite
     require_name(user)
     rights = Group.objects.filter(name=group).first()
     if rights is None:
-        raise NotFound(f"group: there is no group {group}. Run manage.py migrate first.")
+        raise NotFound(messages.GROUP_NOT_MIGRATED.fill(group=group))
     with refuse_taken(model, model.USERNAME_FIELD, taken(name)):
         user.save(force_insert=True)
     user.groups.add(rights)
@@ -91,7 +92,7 @@ def store_password(user: Any, password: str) -> None:
         Conflict: the user logs in at an identity provider.
     """
     if identity := ExternalIdentity.objects.filter(user=user).first():
-        raise Conflict(f"{user.get_username()} logs in at {identity.issuer}, and has no password here.")
+        raise Conflict(messages.EXTERNAL_PASSWORD.fill(name=user.get_username(), issuer=identity.issuer))
     user.set_password(password)
     user.save(update_fields=["password"])
     record("user.change_password", user)
@@ -124,13 +125,13 @@ def require_authority(actor: Any, user: Any = None, groups: Iterable[Group] = ()
         Conflict: the account is the administrator's own, or has a right that the administrator does not have.
     """
     if user is not None and user.pk == actor.pk:
-        raise Conflict("Not allowed: another administrator must change your own account.")
+        raise Conflict(messages.OWN_ACCOUNT.text)
     rights = Permission.objects.filter(Q(user=user) | Q(group__user=user) if user else Q(pk__in=()))
     rights = rights | Permission.objects.filter(group__in=list(groups))
     names = rights.distinct().values_list("content_type__app_label", "codename")
     is_above = user is not None and user.is_superuser and not actor.is_superuser
     if is_above or not all(actor.has_perm(f"{app}.{codename}") for app, codename in names):
-        raise Conflict("Not allowed: it concerns rights that you do not have.")
+        raise Conflict(messages.MISSING_RIGHTS.text)
 
 
 @transaction.atomic
@@ -175,7 +176,7 @@ def require_name(user: Any) -> None:
 
 
 def taken(name: str) -> Conflict:
-    return Conflict(f"name: there is a user {name} already.")
+    return Conflict(messages.USER_NAME_TAKEN.fill(name=name))
 
 
 def grant_permissions(app_config: AppConfig, using: str = "default", **_: Any) -> None:

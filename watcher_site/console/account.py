@@ -129,7 +129,7 @@ class AccountPage(OwnPage, View):
             stored, user = request.session[KEY], request.user
             context = {
                 "domain": stored["domain"],
-                "scope": scope_in_session(request),
+                "scope": translate_message(scope_in_session(request)),
                 "roles": sorted(user.roles),
                 "rights": sorted(user.rights),
                 "expiry": datetime.fromtimestamp(stored["expires_at"], UTC),
@@ -168,9 +168,10 @@ class TokenForm(forms.Form):
 
     def add_refusal(self, refusal: Refused) -> None:
         """Add the reason of a refusal to the field that it concerns, if any."""
-        name, _, reason = str(refusal).partition(": ")
+        message = translate_message(str(refusal))
+        name, _, reason = message.partition(": ")
         is_field = name in self.fields
-        self.add_error(name if is_field else None, capfirst(reason) if is_field else str(refusal))
+        self.add_error(name if is_field else None, capfirst(reason) if is_field else message)
 
 
 class NewToken(LocalPage, View):
@@ -249,7 +250,7 @@ class OwnPasswordForm(PasswordChangeForm):
             found = authenticate(self.request, username=self.user.get_username(), password=password)
         except (LoginsLimited, LoginsBusy) as refusal:
             self.refusal = refusal
-            raise forms.ValidationError(str(refusal)) from refusal
+            raise forms.ValidationError(translate_message(str(refusal))) from refusal
         if found is None:
             raise forms.ValidationError(self.error_messages["password_incorrect"], "password_incorrect")
         return password

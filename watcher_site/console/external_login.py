@@ -23,7 +23,9 @@ from watcher_site.console.resumable_forms import redirect_with_form
 from watcher_site.history.logins import KEYSTONE_REFUSED_BECAUSE, record_refused_login
 from watcher_site.keystone.login import KeystoneUnavailable, LoginFailed, read_token, revoke_tokens
 from watcher_site.keystone.tokens import TOKEN
+from watcher_site.messages import translate_message
 from watcher_site.openid.accounts import find_or_make_account
+from watcher_site.openid.messages import LOGIN_NOT_BEGUN, NOT_LOGGED_IN, OPENID_REFUSED
 from watcher_site.openid.provider import (
     ID_TOKEN,
     LoginRejected,
@@ -38,7 +40,6 @@ from watcher_site.web.keystone_session import tokens_to_revoke
 # The session key of a single sign-on that was started in the session.
 SIGN_ON = "keystone_sign_on"
 LONGEST_TOKEN = 16_384
-NOT_BEGUN = "This login was not begun here, or too long ago. Try again."
 # How long a login at another site may take, in seconds.
 LOGIN_SECONDS = 600
 BACKEND = "watcher_site.backends.OneQueryBackend"
@@ -54,7 +55,7 @@ def render_redirect(request: HttpRequest, where: str, name: str) -> HttpResponse
 
 
 def abort_login(request: HttpRequest, why: object) -> HttpResponse:
-    messages.error(request, str(why))
+    messages.error(request, translate_message(str(why)))
     return redirect("login")
 
 
@@ -114,7 +115,7 @@ class SingleSignOnEnd(View):
         started, token = request.session.pop(SIGN_ON, None), request.POST.get("token", "")
         try:
             if started is None or started["until"] <= time() or not TOKEN.fullmatch(token):
-                raise LoginFailed(NOT_BEGUN)
+                raise LoginFailed(LOGIN_NOT_BEGUN.text)
             unscoped = read_token(token)
             _, granted = find_scopes_and_token(token)
         except KeystoneUnavailable as refusal:
@@ -157,15 +158,15 @@ class OpenIDCallback(View):
         request.session["oidc_states"] = states
         try:
             if started is None or started["until"] <= time():
-                raise LoginRejected(NOT_BEGUN)
+                raise LoginRejected(LOGIN_NOT_BEGUN.text)
             if "error" in request.GET or "code" not in request.GET:
-                raise LoginRejected(f"You were not logged in at {settings.OIDC_NAME}.")
+                raise LoginRejected(NOT_LOGGED_IN.fill(provider=settings.OIDC_NAME))
             claims, token = read_claims(request, started)
             user = find_or_make_account(claims)
         except ProviderUnavailable as refusal:
             return abort_login(request, refusal)
         except Refused as refusal:
-            record_refused_login(str, "", request, f"OpenID Connect: {refusal}")
+            record_refused_login(str, "", request, OPENID_REFUSED.fill(reason=refusal))
             return abort_login(request, refusal)
         revoke_tokens(*tokens_to_revoke(request))
         # No data of an earlier user stays in the session, also of a Keystone user, whom Django's login does not

@@ -31,8 +31,9 @@ from watcher_site.keystone.login import (
     request_token,
     revoke_tokens,
 )
+from watcher_site.keystone.messages import NO_RIGHTS, NO_SCOPE
 from watcher_site.keystone.users import KeystoneUser
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.refusals import Invalid
 from watcher_site.request_context import seal, unseal
 from watcher_site.web.keystone_session import begin_session, scope_in_session, tokens_of
@@ -41,8 +42,6 @@ from watcher_site.web.middleware import SlidingSession
 PENDING = "keystone_login"
 # The time for choosing a scope, in seconds.
 CHOICE_SECONDS = 600
-NO_SCOPE = "Your account has no role in any project nor in the system."
-NO_RIGHTS = "None of your roles gives a right here in this scope: {scope}."
 
 
 class KeystoneLoginForm(forms.Form):
@@ -86,10 +85,10 @@ class KeystoneLoginForm(forms.Form):
                 attempt.record_success()
             self.scopes, self.granted = find_scopes_and_token(self.unscoped.token)
         except LoginFailed as refusal:
-            raise ValidationError(str(refusal)) from refusal
+            raise ValidationError(translate_message(str(refusal))) from refusal
         except LoginsLimited as refusal:
             self.refusal = refusal
-            raise ValidationError(str(refusal)) from refusal
+            raise ValidationError(translate_message(str(refusal))) from refusal
         except KeystoneUnavailable as refusal:
             self.refusal = refusal
             advice = _("Keystone does not answer. Try again later, or log in with a local account.")
@@ -107,7 +106,7 @@ def find_scopes_and_token(unscoped: str) -> tuple[list[Scope], Granted | None]:
     scopes = find_scopes(unscoped)
     try:
         if not scopes:
-            raise LoginFailed(NO_SCOPE)
+            raise LoginFailed(NO_SCOPE.text)
         return scopes, request_scoped_token(unscoped, scopes[0]) if len(scopes) == 1 else None
     except LoginFailed:
         revoke_tokens(unscoped)
@@ -124,7 +123,7 @@ def request_scoped_token(unscoped: str, scope: Scope) -> Granted:
     granted = exchange_token(unscoped, scope)
     if not granted.user.rights:
         revoke_tokens(granted.token)
-        raise LoginFailed(NO_RIGHTS.format(scope=scope))
+        raise LoginFailed(NO_RIGHTS.fill(scope=scope))
     return granted
 
 
@@ -177,8 +176,9 @@ class ScopeForm(forms.Form):
         self.scopes = {scope.key: scope for scope in scopes}
         names = [scope.name for scope in scopes]
         choices = [
-            (scope.key, f"{scope} ({scope.project_id})" if names.count(scope.name) > 1 else str(scope))
+            (scope.key, f"{shown} ({scope.project_id})" if names.count(scope.name) > 1 else shown)
             for scope in scopes
+            for shown in [translate_message(str(scope))]
         ]
         self.fields["scope"].choices = choices  # type: ignore[attr-defined]
 
@@ -206,7 +206,7 @@ class ScopeChoice(View):
         except (Invalid, LoginFailed):
             return self.abort(request, _("Keystone no longer accepts your login. Log in again."))
         except KeystoneUnavailable as refusal:
-            return self.abort(request, str(refusal))
+            return self.abort(request, translate_message(str(refusal)))
 
     def abort(self, request: Any, why: Text) -> HttpResponse:
         request.session.pop(PENDING, None)
@@ -222,7 +222,7 @@ class ScopeChoice(View):
             try:
                 granted = request_scoped_token(self.token, form.chosen)
             except LoginFailed as refusal:
-                form.add_error("scope", str(refusal))
+                form.add_error("scope", translate_message(str(refusal)))
             else:
                 pending = request.session.pop(PENDING)
                 begin_recorded_session(request, self.token, granted)
@@ -253,7 +253,7 @@ class ScopeChange(Page, View):
             self.scopes = find_scopes(self.tokens["unscoped"])
             return super().dispatch(request, *args, **kwargs)
         except (Invalid, LoginFailed, KeystoneUnavailable) as refusal:
-            messages.error(request, _("The scope was not changed. %(why)s") % {"why": refusal})
+            messages.error(request, _("The scope was not changed. %(why)s") % {"why": translate_message(str(refusal))})
             return redirect("account:page")
 
     def get(self, request: Any) -> HttpResponse:
@@ -267,7 +267,7 @@ class ScopeChange(Page, View):
             try:
                 granted = request_scoped_token(self.tokens["unscoped"], form.chosen)
             except LoginFailed as refusal:
-                form.add_error("scope", str(refusal))
+                form.add_error("scope", translate_message(str(refusal)))
             else:
                 before = {"scope": scope_in_session(request)}
                 begin_session(request, self.tokens["unscoped"], granted)
@@ -275,7 +275,9 @@ class ScopeChange(Page, View):
                 after = {"scope": scope_in_session(request)}
                 record("user.change_scope", granted.user, details=differences(before, after))
                 revoke_tokens(self.tokens["scoped"])
-                messages.success(request, _("The scope of your session: %(scope)s.") % {"scope": after["scope"]})
+                messages.success(
+                    request, _("The scope of your session: %(scope)s.") % {"scope": translate_message(after["scope"])}
+                )
                 return redirect("account:page")
         return self.show(form)
 

@@ -28,7 +28,7 @@ from watcher_site.authorization.permissions import POLICIES, may, policy_of, tar
 from watcher_site.console.lists.saved_filters import saved_filters
 from watcher_site.console.paging import LimitedRows, drop_unknown_page_size
 from watcher_site.database.consistent_reads import consistent_reads
-from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
+from watcher_site.history.recording import PERMISSION_DENIED, describe_refusal, is_recorded, record_refusal
 from watcher_site.messages import Text, translate_message
 from watcher_site.refusals import Conflict, Invalid, Refused, worded
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
@@ -77,7 +77,7 @@ class Page(PermissionRequiredMixin):
             return HttpResponseClientRefresh()
         if self.request.user.is_authenticated:
             uuid = getattr(self, "kwargs", {}).get("uuid")
-            self.add_history_entry("Permission denied.", uuid and str(uuid))
+            self.add_history_entry(PERMISSION_DENIED.text, uuid and str(uuid))
         return super().handle_no_permission()
 
     def record_problem(self, problem: Exception, record: Any = None) -> None:

@@ -14,6 +14,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from watcher_site.accounts.login_limits import LoginsBusy, LoginsLimited
 from watcher_site.console.pages import Page
+from watcher_site.messages import translate_message
 
 KEPT = "kept_form"
 
@@ -72,7 +73,7 @@ class LoginForm(AuthenticationForm):
             return super().clean()
         except (LoginsLimited, LoginsBusy) as refusal:
             self.refusal = refusal
-            raise ValidationError(str(refusal)) from refusal
+            raise ValidationError(translate_message(str(refusal))) from refusal
 
 
 class Login(LoginView):

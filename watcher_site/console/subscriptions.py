@@ -28,7 +28,7 @@ from watcher_site.console.columns import (
 from watcher_site.console.lists.filters import NameFilter
 from watcher_site.console.pages import ListPage, OperationView, RecordPage, perform_with_message
 from watcher_site.console.resumable_forms import ResumableFormPage
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.models import Delivery, Subscription
 from watcher_site.models.notifications import NAME_LENGTH, URL_LENGTH
 from watcher_site.notifications.broker_state import broker_state
@@ -180,12 +180,14 @@ class SubscriptionForm(forms.Form):
         try:
             return checked_slack_url(value) if name == "url" and self.kind == Kind.SLACK else CHECKS[name](value)
         except Refused as refusal:
-            raise forms.ValidationError(str(refusal).removeprefix(f"{name}: ")) from refusal
+            message = translate_message(str(refusal))
+            raise forms.ValidationError(message.removeprefix(f"{name}: ")) from refusal
 
     def add_refusal(self, refusal: Refused) -> None:
         """Add the reason of a refusal to the field that it concerns, if any."""
-        name, _, reason = str(refusal).partition(": ")
-        self.add_error(name if name in self.fields else None, reason if name in self.fields else str(refusal))
+        message = translate_message(str(refusal))
+        name, _, reason = message.partition(": ")
+        self.add_error(name if name in self.fields else None, reason if name in self.fields else message)
 
 
 def read_kind(data: Mapping[str, Any]) -> str:

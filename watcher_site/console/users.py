@@ -31,7 +31,7 @@ from watcher_site.accounts.users import (
 from watcher_site.console.account import TokenOperationView, TokenTable, show_secret_once
 from watcher_site.console.columns import TABLE_ATTRIBUTES, TimeColumn
 from watcher_site.console.pages import ListPage, OperationView, Page, RecordPage, perform_with_message
-from watcher_site.messages import Text
+from watcher_site.messages import Text, translate_message
 from watcher_site.refusals import Invalid, Refused
 
 GENERATED = "generated password"
@@ -150,9 +150,10 @@ class UserForm(forms.Form):
 
     def add_refusal(self, refusal: Refused) -> None:
         """Add the reason of a refusal to the field that it concerns, if any."""
-        name, _, reason = str(refusal).partition(": ")
+        message = translate_message(str(refusal))
+        name, _, reason = message.partition(": ")
         is_field = name in self.fields
-        self.add_error(name if is_field else None, capfirst(reason) if is_field else str(refusal))
+        self.add_error(name if is_field else None, capfirst(reason) if is_field else message)
 
 
 class NewUser(Page, View):

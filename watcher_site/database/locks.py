@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from django.contrib.contenttypes.models import ContentType
 
-from watcher_site.refusals import NotFound
+from watcher_site.refusals import RECORD_NOT_FOUND, NotFound
 
 Row = TypeVar("Row", bound=Any)
 
@@ -21,7 +21,7 @@ def lock_present(record: Row, missing: str = "") -> Row:
     rows = type(record).objects.present().select_for_update(no_key=True)
     locked: Row | None = rows.filter(pk=record.pk).first()
     if locked is None:
-        raise NotFound(missing or f"{record._meta.object_name} {record.uuid} could not be found")
+        raise NotFound(missing or RECORD_NOT_FOUND.fill(kind=record._meta.object_name, uuid=record.uuid))
     return locked
 
 

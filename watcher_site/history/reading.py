@@ -198,7 +198,7 @@ EMPTY_VALUES = {
 }
 NONE = _("none")
 # The details whose texts are stored messages.
-STORED_MESSAGES = {"scope"}
+STORED_MESSAGES = {"scope", "secret", "url"}
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 

@@ -35,6 +35,7 @@ MOST_VALUES = 50
 MOST_A_MINUTE = 120
 MINUTE = 60.0
 CHANGED_AT_THE_SAME_TIME = StoredMessage(_("Its state was changed by someone else at the same time."))
+PERMISSION_DENIED = StoredMessage(_("Permission denied."))
 STATE_DOES_NOT_ALLOW = StoredMessage(_("Its state does not allow it."))
 READING = ".view"
 

@@ -13,14 +13,15 @@ from django.conf import settings
 from django.views.decorators.debug import sensitive_variables
 
 from watcher_site.configuration.keystone import PROJECT, SYSTEM
+from watcher_site.keystone import messages
 from watcher_site.keystone.tokens import TURN_SECONDS, turns
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.refusals import Refused
 
 # The timeout of a request to Keystone, in seconds.
 TIMEOUT = 10
-PASSWORD_REFUSED = "Keystone refused the user name, the password or the domain."  # noqa: S105 (no password)
-TOKEN_REFUSED = "Keystone refused the token. Log in again."  # noqa: S105 (words, and no token)
+PASSWORD_REFUSED = messages.KEYSTONE_REFUSED_PASSWORD.text
+TOKEN_REFUSED = messages.KEYSTONE_REFUSED_TOKEN.text
 log = structlog.get_logger(__name__)
 
 
@@ -37,7 +38,7 @@ class KeystoneUnavailable(Refused):
     retry_after = 5
 
     def __init__(self) -> None:
-        super().__init__("Keystone does not answer. Try again later.")
+        super().__init__(messages.KEYSTONE_DOES_NOT_ANSWER.text)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Scope:
         return f"{self.kind}:{self.project_id}" if self.project_id else self.kind
 
     def __str__(self) -> str:
-        return f"Project {self.name}" if self.project_id else "System"
+        return messages.PROJECT_SCOPE.fill(name=self.name) if self.project_id else "System"
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def keystone_session(refusal: str = TOKEN_REFUSED) -> Iterator[Any]:
     try:
         yield Session(verify=settings.KEYSTONE_CAFILE or True, timeout=TIMEOUT, user_agent="watcher-site")
     except exceptions.MissingAuthMethods as problem:
-        raise LoginFailed("Keystone requires a second factor, which this form does not offer.") from problem
+        raise LoginFailed(messages.SECOND_FACTOR_REQUIRED.text) from problem
     except (exceptions.Unauthorized, exceptions.Forbidden, exceptions.BadRequest) as problem:
         raise LoginFailed(refusal) from problem
     except exceptions.ClientException as problem:

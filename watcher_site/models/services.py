@@ -7,10 +7,15 @@ from django.conf import settings
 from django.db import models, transaction
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from django.utils.translation import gettext_noop as _
 
 from watcher_site.database.records import NullsFirst, RecordQuerySet
-from watcher_site.messages import STATUS_MESSAGE_LENGTH
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, StoredMessage, translate_message
 
+SERVICE_PROBLEM = StoredMessage(
+    _("%(service)s on %(host)s: %(problem)s"), {"service": r"watcher-[\w-]+"}, problem=translate_message
+)
+SERVICE_BEHIND = StoredMessage(_("%(service)s on %(host)s is %(seconds)s seconds behind the cloud."))
 ACTIVE, FAILED = "ACTIVE", "FAILED"
 LATE = 60
 """The number of seconds by which a listener may lag behind the cloud before this is reported as a problem."""
@@ -119,8 +124,10 @@ class Service(models.Model):
         if self.status != ACTIVE:
             return None
         if self.problem:
-            return f"{self}: {self.problem}"
-        return f"{self} is {self.lag:.0f} seconds behind the cloud." if (self.lag or 0) > LATE else None
+            return SERVICE_PROBLEM.fill(service=self.name, host=self.host, problem=self.problem)
+        if (self.lag or 0) > LATE:
+            return SERVICE_BEHIND.fill(service=self.name, host=self.host, seconds=f"{self.lag:.0f}")
+        return None
 
     @classmethod
     def register(cls, name: str, host: str) -> "Service":

@@ -8,6 +8,7 @@ from django.db.models import Count, Min
 from django.utils import timezone
 
 from watcher_site.models import Delivery, Notification, Service
+from watcher_site.notifications import messages
 from watcher_site.outbox.writing import broker_wants
 from watcher_site.processes.service_health import find_inactive
 
@@ -48,7 +49,10 @@ def broker_state() -> BrokerState:
     # The oldest pending delivery has the problem of the last attempt.
     problem = rows.pending().order_by("pk").values_list("problem", flat=True).first()
     if settings.NOTIFICATION_URL and oldest:
-        problem = " ".join(filter(None, [problem, find_inactive(Service.RELAY)])) or find_hang(oldest)
+        inactive = find_inactive(Service.RELAY)
+        if problem and inactive:
+            problem = messages.PROBLEM_WITHOUT_RELAY.fill(problem=problem, inactive=inactive)
+        problem = problem or inactive or find_hang(oldest)
     return BrokerState(bool(settings.NOTIFICATION_URL), number, undelivered, oldest, problem)
 
 
@@ -66,4 +70,4 @@ def find_hang(oldest: datetime | None) -> str | None:
     """Return the problem if the broker has not responded for too long, or None."""
     if oldest is None or timezone.now() - oldest < UNANSWERED:
         return None
-    return f"The broker has not answered yet: the oldest waits since {oldest:%Y-%m-%d %H:%M:%S} UTC."
+    return messages.BROKER_SILENT.fill(time=f"{oldest:%Y-%m-%d %H:%M:%S}")

@@ -19,6 +19,7 @@ from django.utils import timezone
 from watcher_site.history import record
 from watcher_site.messages import cut
 from watcher_site.models import Delivery, Notification, Service, Subscription
+from watcher_site.notifications import messages
 from watcher_site.refusals import Conflict
 
 COLUMNS = ("pk", "line", "attempts")
@@ -219,7 +220,7 @@ def resend(delivery: Delivery) -> None:
         Conflict: it is no longer a dead letter.
     """
     if not resend_deliveries(Delivery.objects.filter(pk=delivery.pk)):
-        raise Conflict("It is being sent already.")
+        raise Conflict(messages.BEING_SENT.text)
     record("undelivered.resend", delivery, details={"event_type": delivery.notification.event_type})
 
 
@@ -246,7 +247,7 @@ def delete_dead_letter(delivery: Delivery) -> None:
     """
     number, _ = Delivery.objects.undelivered().filter(pk=delivery.pk).delete()
     if not number:
-        raise Conflict("It is being sent again.")
+        raise Conflict(messages.BEING_SENT_AGAIN.text)
     record("undelivered.delete", delivery, details={"event_type": delivery.notification.event_type})
 
 

@@ -19,6 +19,7 @@ from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.history import differences, record
 from watcher_site.models import Delivery, Notification, Subscription
 from watcher_site.models.notifications import NAME_LENGTH
+from watcher_site.notifications import messages
 from watcher_site.notifications.webhook_addresses import checked_url
 from watcher_site.notifications.webhooks import checked_secret, make_secret, seal_secret
 from watcher_site.outbox import kinds
@@ -78,12 +79,12 @@ def subscribe(
         own["secret"] = make_secret() if secret is None else secret
     for field in OWN_FIELDS[Kind(subscription.kind)]:
         if own[field] is None:
-            raise Invalid(f"{field}: is required for a subscription of the kind {subscription.kind}.")
+            raise Invalid(messages.REQUIRED_FOR_KIND.fill(field=field, kind=subscription.kind))
         set_field(subscription, field, own[field])
     with transaction.atomic():
         number, most = Subscription.objects.present().count(), settings.MOST_SUBSCRIPTIONS
         if number >= most:
-            raise Conflict(f"There are {number} subscriptions already, and WATCHER_MOST_SUBSCRIPTIONS allows {most}.")
+            raise Conflict(messages.TOO_MANY_SUBSCRIPTIONS.fill(number=number, most=most))
         save_subscription(subscription)
         record("subscription.create", subscription, details=history_details(subscription))
         listeners.forget_on_commit()
@@ -114,9 +115,9 @@ def change_subscription(subscription: Subscription, changes: Mapping[str, Any]) 
     save_subscription(locked, [*columns, "failures", "due_time"])
     details = differences(before, history_details(locked))
     if "url" in changed:
-        details.setdefault("url", "changed")
+        details.setdefault("url", messages.CHANGED.text)
     if "secret" in changes:
-        details["secret"] = "changed"  # noqa: S105 (that it was changed, and not what it is)
+        details["secret"] = messages.CHANGED.text
     record("subscription.update", locked, details=details)
     listeners.forget_on_commit()
     return locked
@@ -132,7 +133,7 @@ def renew_secret(subscription: Subscription) -> tuple[Subscription, str]:
         NotFound: it was deleted in the meantime.
     """
     if subscription.kind != Kind.WEBHOOK:
-        raise Conflict(f"Subscription {subscription.name} has no secret: only notifications to webhooks are signed.")
+        raise Conflict(messages.NO_SECRET.fill(name=subscription.name))
     secret = make_secret()
     return change_subscription(subscription, {"secret": secret}), secret
 
@@ -159,12 +160,12 @@ def find_subscription(name: str) -> Subscription:
     """
     found: Subscription | None = Subscription.objects.present().named(name).first()
     if found is None:
-        raise Invalid(f"name: there is no subscription {name}.")
+        raise Invalid(messages.NO_SUBSCRIPTION.fill(name=name))
     return found
 
 
 def save_subscription(subscription: Subscription, fields: list[str] | None = None) -> None:
-    refusal = Conflict(f"name: another subscription is called {subscription.name}.")
+    refusal = Conflict(messages.SUBSCRIPTION_NAME_TAKEN.fill(name=subscription.name))
     with refuse_taken(Subscription, "name", refusal):
         subscription.save() if fields is None else subscription.save_changes(fields)
 
@@ -200,7 +201,7 @@ def origin_of(url: str) -> str:
 
 def checked_name(name: Any) -> str:
     if not isinstance(name, str) or not 0 < len(name.strip()) <= NAME_LENGTH:
-        raise Invalid(f"name: must be a text of 1 to {NAME_LENGTH} characters.")
+        raise Invalid(messages.SUBSCRIPTION_NAME.fill(number=NAME_LENGTH))
     require_storable("name", name)
     require_visible("name", name.strip())
     require_addressable_name(name.strip(), NO_NAMES)
@@ -216,7 +217,7 @@ def checked_kind(kind: Any) -> Kind:
     if kind not in Kind.values:
         raise Invalid(f"kind: must be one of {', '.join(Kind.values)}.")
     if kind == Kind.MAIL and not settings.EMAIL_HOST:
-        raise Invalid("kind: the site sends no e-mail, because the variable EMAIL_URL is not set.")
+        raise Invalid(messages.NO_MAIL.text)
     return Kind(kind)
 
 
@@ -227,16 +228,16 @@ def checked_addresses(addresses: Any) -> list[str]:
         Invalid: one is not valid; the message names it.
     """
     if not isinstance(addresses, list | tuple) or not 0 < len(addresses) <= MOST_ADDRESSES:
-        raise Invalid(f"addresses: must be a list of 1 to {MOST_ADDRESSES} addresses of e-mail.")
+        raise Invalid(messages.ADDRESSES.fill(number=MOST_ADDRESSES))
     for address in addresses:
         if not isinstance(address, str) or len(address) > ADDRESS_LENGTH:
-            raise Invalid(f"addresses: an address is a text of 1 to {ADDRESS_LENGTH} characters.")
+            raise Invalid(messages.ADDRESS_LENGTH_RULE.fill(number=ADDRESS_LENGTH))
         require_storable("addresses", address)
         require_visible("addresses", address)
         try:
             validate_email(address)
         except ValidationError:
-            raise Invalid(f"addresses: {address} is not an address of e-mail.") from None
+            raise Invalid(messages.NO_ADDRESS.fill(address=address)) from None
     return list(dict.fromkeys(addresses))
 
 
@@ -244,14 +245,14 @@ def checked_slack_url(url: Any) -> str:
     """Return the URL of an incoming webhook of a chat, whose path is its secret. Raises: `Invalid`."""
     checked = checked_url(url)
     if not urlsplit(checked).path.strip("/"):
-        raise Invalid("url: must be the whole URL of the incoming webhook, with its path.")
+        raise Invalid(messages.CHAT_URL.text)
     return checked
 
 
 def require_field_of_kind(subscription: Subscription, name: str) -> None:
     """Raise `Invalid` for a field that only other kinds of subscriptions have."""
     if name in ("url", "addresses", "secret") and name not in OWN_FIELDS[Kind(subscription.kind)]:
-        raise Invalid(f"{name}: a subscription of the kind {subscription.kind} has none.")
+        raise Invalid(messages.NOT_OF_KIND.fill(field=name, kind=subscription.kind))
 
 
 def set_field(subscription: Subscription, name: str, value: Any) -> None:
@@ -285,12 +286,12 @@ def checked_event_types(patterns: Any) -> list[str]:
         Invalid: a pattern is not valid, or matches no event; the message names it.
     """
     if not isinstance(patterns, list | tuple) or not 0 < len(patterns) <= MOST_PATTERNS:
-        raise Invalid(f"event_types: must be a list of 1 to {MOST_PATTERNS} patterns.")
+        raise Invalid(messages.EVENT_PATTERNS.fill(number=MOST_PATTERNS))
     for pattern in patterns:
         if not isinstance(pattern, str) or not PATTERN.fullmatch(pattern):
-            raise Invalid("event_types: a pattern is an event type, in which * matches any characters: action.*")
+            raise Invalid(messages.EVENT_PATTERN.text)
         if not any(matches([pattern], known) for known in known_event_types()):
-            raise Invalid(f"event_types: there is no event {pattern}; {suggest_event_types(pattern)}.")
+            raise Invalid(messages.NO_EVENT.fill(pattern=pattern, suggestion=suggest_event_types(pattern)))
     return list(dict.fromkeys(patterns))
 
 
@@ -298,8 +299,8 @@ def suggest_event_types(pattern: str) -> str:
     """Return a hint at event types for a pattern that matches none."""
     known = sorted(known_event_types())
     if close := get_close_matches(pattern, known, n=1):
-        return f"there is {close[0]}"
-    return f"events begin with {', '.join(sorted({name.partition('.')[0] for name in known}))}"
+        return messages.SIMILAR_EVENT.fill(event=close[0])
+    return messages.EVENTS_BEGIN_WITH.fill(names=", ".join(sorted({name.partition(".")[0] for name in known})))
 
 
 CHECKS = {
@@ -340,7 +341,7 @@ def send_test(subscription: Subscription) -> Notification:
     """
     locked = lock_present(subscription)
     if not locked.enabled:
-        raise Conflict(f"Subscription {locked.name} is disabled: enable it first.")
+        raise Conflict(messages.SUBSCRIPTION_DISABLED.fill(name=locked.name))
     notification = Notification.objects.create(
         kind=SubscriptionNotifications.name,
         event_type=f"{SubscriptionNotifications.name}.test",

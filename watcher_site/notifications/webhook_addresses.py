@@ -14,6 +14,7 @@ from requests_hardened.ip_filter_adapter import IPFilterAdapter
 
 from watcher_site.database.text import require_storable
 from watcher_site.models.notifications import URL_LENGTH
+from watcher_site.notifications import messages
 from watcher_site.refusals import Invalid
 from watcher_site.validation import require_visible
 
@@ -32,7 +33,7 @@ def checked_url(url: object) -> str:
         Invalid: the URL is not valid; the message names the rule.
     """
     if not isinstance(url, str) or not 0 < len(url) <= URL_LENGTH:
-        raise Invalid(f"url: must be a text of 1 to {URL_LENGTH} characters.")
+        raise Invalid(messages.URL_LENGTH_RULE.fill(number=URL_LENGTH))
     require_storable("url", url)
     require_visible("url", url)
     parts = parse_target(url)
@@ -56,17 +57,15 @@ def parse_target(url: str) -> Target:
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise Invalid("url: the host is invalid: an IPv6 address must be enclosed in [ and ].") from None
+        raise Invalid(messages.IPV6_WITHOUT_BRACKETS.text) from None
     if parts.scheme not in PORTS or any(character.isspace() for character in url):
-        raise Invalid("url: must begin with https:// or http:// and a host, and must not contain spaces.")
+        raise Invalid(messages.URL_BEGINNING.text)
     if parts.username is not None or parts.password is not None:
-        raise Invalid(
-            "url: must not contain a user or a password, which all users who may change the subscription can read."
-        )
+        raise Invalid(messages.URL_WITH_PASSWORD.text)
     if not parts.hostname:
-        raise Invalid(f"url: has no host after {parts.scheme}://.")
+        raise Invalid(messages.URL_WITHOUT_HOST.fill(scheme=parts.scheme))
     if parts.fragment:
-        raise Invalid("url: must not contain a fragment (#).")
+        raise Invalid(messages.URL_WITH_FRAGMENT.text)
     return Target(parts.hostname, port_of(parts))
 
 
@@ -75,24 +74,24 @@ def port_of(parts: SplitResult) -> int:
         port = PORTS[parts.scheme] if parts.port is None else parts.port
         if port:
             return port
-    raise Invalid("url: the port must be a number from 1 to 65535.")
+    raise Invalid(messages.URL_PORT.text)
 
 
 def require_sendable(url: str, target: Target) -> None:
     """Refuse a URL that the HTTP library would change, such as by escaping a percent sign that begins no escape."""
     if stray := INVALID_ESCAPE.search(url):
-        raise Invalid(f"url: {stray[0]} is not a valid escape: write a percent sign as %25.")
+        raise Invalid(messages.URL_ESCAPE.fill(escape=stray[0]))
     try:
         requests.Request("POST", url).prepare()
     except (requests.RequestException, UnicodeError, ValueError):
-        raise Invalid(f"url: {target.host} is not a valid host.") from None
+        raise Invalid(messages.URL_HOST.fill(host=target.host)) from None
 
 
 def require_address(host: str, port: int) -> None:
     try:
         getaddrinfo(host, port)
     except (OSError, UnicodeError):
-        raise Invalid(f"url: the host {host} has no address.") from None
+        raise Invalid(messages.URL_HOST_WITHOUT_ADDRESS.fill(host=host)) from None
 
 
 def require_public(host: str, port: int) -> None:
@@ -101,7 +100,7 @@ def require_public(host: str, port: int) -> None:
     except InvalidIPAddress:
         raise Invalid(f"url: {PRIVATE}.") from None
     except (requests.RequestException, OSError, UnicodeError):
-        raise Invalid(f"url: the host {host} has no address.") from None
+        raise Invalid(messages.URL_HOST_WITHOUT_ADDRESS.fill(host=host)) from None
 
 
 def require_public_address(text: str) -> None:

@@ -19,6 +19,7 @@ from watcher_site.accounts.users import set_groups
 from watcher_site.database.text import make_storable
 from watcher_site.history import record
 from watcher_site.models import ExternalIdentity
+from watcher_site.openid import messages
 from watcher_site.openid.provider import LoginRejected, find_claim
 from watcher_site.request_context import CallingContext, on_behalf_of
 
@@ -37,7 +38,7 @@ def find_or_make_account(claims: dict[str, Any]) -> User:
     """
     subject, groups = claims["sub"], find_groups(claims)
     if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT_LENGTH or subject != make_storable(subject):
-        raise LoginRejected(f"{settings.OIDC_NAME} has no usable identifier for you.")
+        raise LoginRejected(messages.NO_IDENTIFIER.fill(provider=settings.OIDC_NAME))
     user = find_account(subject)
     if user is None and groups:
         user = make_account(subject, claims)
@@ -45,9 +46,9 @@ def find_or_make_account(claims: dict[str, Any]) -> User:
         with on_behalf_of(lambda: caller_named(user.username)):
             set_groups(user.username, groups)
     if user is None or not groups:
-        raise LoginRejected(f"None of your groups at {settings.OIDC_NAME} gives a right here.")
+        raise LoginRejected(messages.NO_GROUP.fill(provider=settings.OIDC_NAME))
     if not user.is_active:
-        raise LoginRejected("Your account is disabled.")
+        raise LoginRejected(messages.LOGIN_OF_DISABLED_ACCOUNT.text)
     return user
 
 
@@ -85,7 +86,7 @@ def make_account(subject: str, claims: dict[str, Any]) -> User:
         except IntegrityError:
             if found := find_account(subject):
                 return found
-    raise LoginRejected("No name is free for your account.")
+    raise LoginRejected(messages.NO_FREE_NAME.text)
 
 
 def choose_names(subject: str, claims: dict[str, Any]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 from mozilla_django_oidc.utils import import_from_settings
 from mozilla_django_oidc.views import OIDCAuthenticationRequestView
 
+from watcher_site.openid import messages
 from watcher_site.refusals import Refused
 
 CALLBACK = "login-openid-callback"
@@ -40,7 +41,7 @@ class ProviderUnavailable(Refused):
 
     def __init__(self, problem: object) -> None:
         log.warning("OpenID provider does not answer.", issuer=settings.OIDC_ISSUER, reason=str(problem)[:500])
-        super().__init__(f"{settings.OIDC_NAME} does not answer. Try again later, or log in with a local account.")
+        super().__init__(messages.PROVIDER_DOES_NOT_ANSWER.fill(provider=settings.OIDC_NAME))
 
 
 class LoginRejected(Refused):
@@ -186,7 +187,7 @@ def read_claims(request: Any, started: dict[str, Any]) -> tuple[dict[str, Any], 
 
 def rejection(problem: object) -> LoginRejected:
     log.warning("Login by OpenID Connect refused.", issuer=settings.OIDC_ISSUER, reason=str(problem)[:500])
-    return LoginRejected(f"{settings.OIDC_NAME} did not confirm your login. Try again.")
+    return LoginRejected(messages.LOGIN_NOT_CONFIRMED.fill(provider=settings.OIDC_NAME))
 
 
 def find_logout(request: Any) -> str:

@@ -6,18 +6,21 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.conf import settings
+from django.utils.translation import gettext_noop as _
 
+from watcher_site.messages import StoredMessage, translate_message
 from watcher_site.models import Service
 from watcher_site.models.services import ACTIVE, FAILED
 from watcher_site.outbox.writing import listeners
 
 CONSEQUENCES = {
-    Service.APPLIER: "action plans wait",
-    Service.DECISION_ENGINE: "audits wait",
-    Service.WORKER: "actions wait",
-    Service.RELAY: "notifications wait",
-    Service.LISTENER: "changes in the cloud are seen at the next reading",
+    Service.APPLIER: StoredMessage(_("action plans wait")),
+    Service.DECISION_ENGINE: StoredMessage(_("audits wait")),
+    Service.WORKER: StoredMessage(_("actions wait")),
+    Service.RELAY: StoredMessage(_("notifications wait")),
+    Service.LISTENER: StoredMessage(_("changes in the cloud are seen at the next reading")),
 }
+NONE_ACTIVE = StoredMessage(_("No %(service)s is active: %(consequence)s."), consequence=translate_message)
 
 
 class Component(NamedTuple):
@@ -72,7 +75,7 @@ def health_of(name: str, services: Sequence[Service], is_needed: bool) -> Servic
 
 
 def describe_inactive(name: str) -> str:
-    return f"No {name} is active: {CONSEQUENCES[name]}."
+    return NONE_ACTIVE.fill(service=name, consequence=CONSEQUENCES[name].text)
 
 
 def find_inactive(name: str) -> str | None:

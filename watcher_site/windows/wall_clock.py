@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from watcher_site.refusals import Invalid
+from watcher_site.windows import messages
 from watcher_site.windows.maintenance import EVERY_DAY, WEEKDAY_NAMES, WEEKDAYS, Window
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ def read_zone(name: Any) -> ZoneInfo:
         Invalid: the name is unknown.
     """
     if name not in zones():
-        raise Invalid(f"zone: there is no time zone '{name}'. It must be a name such as Europe/Berlin, or UTC.")
+        raise Invalid(messages.NO_ZONE.fill(name=name))
     return ZoneInfo(name)
 
 
@@ -50,15 +51,15 @@ def read_moment(name: str, text: Any, zone: ZoneInfo, now: datetime) -> datetime
     """
     if text is None:
         return None
-    parsed = parse_field(name, text, datetime.fromisoformat, "a time in ISO 8601, such as 2030-01-31T22:00:00")
+    parsed = parse_field(name, text, datetime.fromisoformat, messages.A_MOMENT.text)
     require_year(name, parsed)
     moment = (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).astimezone(UTC)
     if parsed.tzinfo is None and moment.astimezone(zone).replace(tzinfo=None) != parsed:
         raise Invalid(
-            f"{name}: there is no {parsed:%H:%M} on {parsed:%Y-%m-%d} in {zone}: the clocks go forward then."
+            messages.SKIPPED_TIME.fill(field=name, time=f"{parsed:%H:%M}", day=f"{parsed:%Y-%m-%d}", zone=zone)
         )
     if moment <= now:
-        raise Invalid(f"{name}: must not be in the past, and {text} is.")
+        raise Invalid(messages.PAST.fill(field=name, time=text))
     return moment
 
 
@@ -74,7 +75,7 @@ def read_time(field: str, value: Any) -> datetime | None:
         time = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (ValueError, TypeError, OverflowError):
-        raise Invalid(f"{field}: must be a time in ISO 8601, such as 2030-01-31T08:00:00.") from None
+        raise Invalid(messages.TIME_RULE.fill(field=field)) from None
 
 
 def read_window(document: Any, zone: ZoneInfo) -> Window | None:
@@ -91,31 +92,31 @@ def read_window(document: Any, zone: ZoneInfo) -> Window | None:
         raise Invalid(f"window: has no attribute {min(map(str, unknown))}. It may have {', '.join(WINDOW)}.")
     opens, closes = (read_clock(f"window.{name}", document.get(name)) for name in ("opens", "closes"))
     if opens == closes:
-        raise Invalid("window.closes: must differ from opens. A window that closes earlier is open through midnight.")
+        raise Invalid(messages.SAME_TIMES.text)
     first, last = (read_day(f"window.{name}", document.get(name)) for name in ("first_day", "last_day"))
     if first and last and last < first:
-        raise Invalid(f"window.last_day: must not be before first_day: {last} is before {first}.")
+        raise Invalid(messages.DAYS_REVERSED.fill(last=last, first=first))
     return Window(zone, opens, closes, read_weekdays(document.get("weekdays")), first, last)
 
 
 def read_clock(name: str, text: Any) -> time:
     if text is None:
-        raise Invalid(f"{name}: missing. A window needs both opens and closes, each a time such as 22:00.")
-    parsed = parse_field(name, text, lambda value: datetime.strptime(value, "%H:%M"), "a time such as 22:00")  # noqa: DTZ007
+        raise Invalid(messages.MISSING_TIME.fill(field=name))
+    parsed = parse_field(name, text, lambda value: datetime.strptime(value, "%H:%M"), messages.A_TIME.text)  # noqa: DTZ007
     return parsed.time()
 
 
 def read_day(name: str, text: Any) -> date | None:
     if text is None:
         return None
-    return require_year(name, parse_field(name, text, date.fromisoformat, "a day such as 2030-01-31"))
+    return require_year(name, parse_field(name, text, date.fromisoformat, messages.A_DAY.text))
 
 
 def read_weekdays(names: Any) -> frozenset[int]:
     if names is None:
         return EVERY_DAY
     if not isinstance(names, list) or not names or any(name not in WEEKDAYS for name in names):
-        raise Invalid(f"window.weekdays: must be a list of one or more of {', '.join(WEEKDAYS)}.")
+        raise Invalid(messages.WEEKDAYS_RULE.fill(names=", ".join(WEEKDAYS)))
     return frozenset(map(WEEKDAYS.index, names))
 
 
@@ -128,12 +129,12 @@ def parse_field(name: str, text: Any, reader: Callable[[str], T], form: str) -> 
     try:
         return reader(text)
     except (ValueError, TypeError):
-        raise Invalid(f"{name}: must be {form}, not {text!r}.") from None
+        raise Invalid(messages.FORM_RULE.fill(field=name, form=form, text=f"{text!r}")) from None
 
 
 def require_year(name: str, day: Any) -> Any:
     if not 1970 <= day.year < LAST_YEAR:
-        raise Invalid(f"{name}: must be in a year from 1970 to {LAST_YEAR - 1}.")
+        raise Invalid(messages.YEAR_RULE.fill(field=name, year=LAST_YEAR - 1))
     return day
 
 

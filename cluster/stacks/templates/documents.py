@@ -5,6 +5,7 @@ from typing import Any
 
 import yaml
 
+from cluster import messages
 from cluster.json_lines import NotJSON, parse_document, read_integer
 from watcher_site.database.text import DEEPEST, require_storable
 from watcher_site.refusals import Invalid
@@ -32,9 +33,9 @@ class JSONLoader(FastestLoader):
         mapping: dict[str, Any] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise Invalid(f"template: line {key.start_mark.line + 1}: a name must be a text.")
+                raise Invalid(messages.NAME_NO_TEXT.fill(line=key.start_mark.line + 1))
             if key.value in mapping:
-                raise Invalid(f"template: line {key.start_mark.line + 1}: {key.value} is given twice.")
+                raise Invalid(messages.NAME_TWICE.fill(line=key.start_mark.line + 1, name=key.value))
             mapping[key.value] = self.construct_object(value, deep=True)
         return mapping
 
@@ -92,7 +93,7 @@ def read_document(text: str) -> Any:
 
 def refuse_large(text: str) -> None:
     if len(text.encode()) > MAX_BYTES:
-        raise Invalid(f"template: must not have more than {MAX_BYTES} bytes.")
+        raise Invalid(messages.TEMPLATE_SIZE.fill(number=MAX_BYTES))
 
 
 def read_yaml(text: str) -> Any:
@@ -101,10 +102,14 @@ def read_yaml(text: str) -> Any:
         return yaml.load(text, Loader=JSONLoader)  # noqa: S506 (it makes nothing but JSON values)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        where = f"line {mark.line + 1}: " if mark else ""
-        raise Invalid(f"template: {where}is neither JSON nor YAML: {problem.problem or problem.context}.") from problem
+        reason = problem.problem or problem.context
+        raise Invalid(
+            messages.NEITHER_FORMAT_AT.fill(line=mark.line + 1, reason=reason)
+            if mark
+            else messages.NEITHER_FORMAT.fill(reason=reason)
+        ) from problem
     except yaml.YAMLError as problem:
-        raise Invalid("template: is neither JSON nor YAML: it contains characters that neither allows.") from problem
+        raise Invalid(messages.FORBIDDEN_CHARACTERS.text) from problem
 
 
 def refuse_yaml_extensions(text: str) -> None:
@@ -117,19 +122,19 @@ def refuse_yaml_extensions(text: str) -> None:
     for event in yaml.parse(text, Loader=FastestLoader):
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise Invalid(f"template: line {line}: anchors and aliases are not taken.")
+            raise Invalid(messages.YAML_ANCHORS.fill(line=line))
         if getattr(event, "tag", None):
-            raise Invalid(f"template: line {line}: tags are not taken.")
+            raise Invalid(messages.YAML_TAGS.fill(line=line))
         documents += isinstance(event, yaml.DocumentStartEvent)
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise too_deep()
         if documents > 1:
-            raise Invalid(f"template: line {line}: there must be one document.")
+            raise Invalid(messages.YAML_DOCUMENTS.fill(line=line))
 
 
 def too_deep() -> Invalid:
-    return Invalid(f"template: must not be nested deeper than {DEEPEST} levels.")
+    return Invalid(messages.NESTED_TOO_DEEPLY.fill(number=DEEPEST))
 
 
 class JSONDumper(yaml.SafeDumper):

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from cluster import messages
 from cluster.drivers import server_properties
 from cluster.models import StackResource
 from cluster.models.clusters import UNLIMITED
@@ -16,10 +17,10 @@ MAX_PAUSE = 86_400
 VERSION = 1
 # Names are parts of URLs, where a leading point could be lost.
 NAME = rf"^[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{NAME_LENGTH - 1}}}\Z"
-NAMES = f"1 to {NAME_LENGTH} letters, digits, _, - and ., and none of the last two at the beginning"
+NAMES = messages.NAME_OF_RESOURCE.fill(most=NAME_LENGTH)
 STACK_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_.-]{{0,{NAME_LENGTH - 1}}}")
 """The names that OpenStack's orchestration service allows."""
-STACK_NAMES = f"1 to {NAME_LENGTH} letters, digits, _, - and ., the first of them a letter"
+STACK_NAMES = messages.NAME_OF_STACK.fill(most=NAME_LENGTH)
 Type = StackResource.Type
 SIZE = {"type": "integer", "minimum": 0, "maximum": MAX_RESOURCES}
 

@@ -35,6 +35,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from jsonschema.exceptions import best_match
 
+from cluster import messages
 from cluster.drivers import server_properties
 from cluster.drivers.quotas import require_metadata_quota
 from cluster.json_lines import InvalidValue, check_values
@@ -79,7 +80,7 @@ def normalise(template: Any) -> Template:
     """
     document = read_document(template) if isinstance(template, str) else template
     if document is None:
-        raise Invalid("template: is empty.")
+        raise Invalid(messages.TEMPLATE_EMPTY.text)
     try:
         check_values(document)
         if document is template:
@@ -88,17 +89,14 @@ def normalise(template: Any) -> Template:
     except InvalidValue as problem:
         raise Invalid(f"template: {problem}") from problem
     if (number := count_resources(normalised)) > (limit := settings.QUOTAS["stack_resources"]):
-        raise Invalid(
-            f"template: resources: there would be {number}, with those in stacks and groups; at most {limit} "
-            "are allowed."
-        )
+        raise Invalid(messages.TEMPLATE_RESOURCES.fill(number=number, limit=limit))
     return normalised
 
 
 def normal_template(document: Any, path: Path, depth: int) -> Template:
     """Return a valid template in its normal form. Raises: `InvalidValue`."""
     if depth > MAX_DEPTH:
-        raise InvalidValue(path, f"stacks and groups must not be nested deeper than {MAX_DEPTH} levels.")
+        raise InvalidValue(path, messages.GROUPS_TOO_DEEP.fill(number=MAX_DEPTH))
     require_valid(TEMPLATE, document, path)
     resources = {
         name: normal_resource(resource, (*path, "resources", name), depth)
@@ -140,7 +138,7 @@ def normal_server(properties: dict[str, Any], path: Path, depth: int) -> dict[st
 
 def normal_group(properties: dict[str, Any], path: Path, depth: int) -> dict[str, Any]:
     if depth == MAX_DEPTH:
-        raise InvalidValue(path, f"stacks and groups must not be nested deeper than {MAX_DEPTH} levels.")
+        raise InvalidValue(path, messages.GROUPS_TOO_DEEP.fill(number=MAX_DEPTH))
     sizes = {name: int(properties.get(name, default)) for name, default in SIZES.items()}
     require_sizes(**sizes, path=path)
     member, rolling = properties["member"], properties.get("rolling_update", {})
@@ -173,7 +171,7 @@ def require_valid(validator: Draft202012Validator, value: Any, path: Path) -> No
     """Raise `InvalidValue` with the path and the broken rule. Large values are truncated."""
     if error := best_match(validator.iter_errors(value)):
         rule = (
-            f"{cut(repr(error.instance))} is not a valid name: {NAMES}"
+            messages.INVALID_NAME.fill(name=cut(repr(error.instance)), rule=NAMES)
             if error.validator == "pattern"
             else cut(error.message)
         )
@@ -182,24 +180,24 @@ def require_valid(validator: Draft202012Validator, value: Any, path: Path) -> No
 
 def require_sizes(size: int, min_size: int, max_size: int, path: Path) -> None:
     if UNLIMITED != max_size < min_size:
-        raise InvalidValue([*path, "min_size"], f"{min_size} is above the max_size of {max_size}.")
+        raise InvalidValue([*path, "min_size"], messages.ABOVE_MAX.fill(size=min_size, most=max_size))
     if size < min_size:
-        raise InvalidValue([*path, "size"], f"{size} is below the min_size of {min_size}.")
+        raise InvalidValue([*path, "size"], messages.BELOW_MIN.fill(size=size, least=min_size))
     if UNLIMITED != max_size < size:
-        raise InvalidValue([*path, "size"], f"{size} is above the max_size of {max_size}.")
+        raise InvalidValue([*path, "size"], messages.ABOVE_MAX.fill(size=size, most=max_size))
 
 
 def refuse_cycles(resources: dict[str, Any], path: Path) -> None:
     """Raise `InvalidValue` if dependencies are cyclic or refer to a missing resource."""
     for name, resource in resources.items():
         if unknown := [other for other in resource["depends_on"] if other not in resources]:
-            raise InvalidValue([*path, name, "depends_on"], f"there is no resource {unknown[0]}.")
+            raise InvalidValue([*path, name, "depends_on"], messages.NO_RESOURCE.fill(name=unknown[0]))
     try:
         TopologicalSorter({name: resource["depends_on"] for name, resource in resources.items()}).prepare()
     except CycleError as problem:
         circle = problem.args[1]
         raise InvalidValue(
-            [*path, circle[-1], "depends_on"], cut(f"{' → '.join(reversed(circle))} is a cycle.")
+            [*path, circle[-1], "depends_on"], cut(messages.CYCLE.fill(path=" → ".join(reversed(circle))))
         ) from None
 
 
@@ -234,7 +232,7 @@ def refuse_unknown(template: dict[str, Any], field: str, records: QuerySet[Any],
     identifiers = {value for row in records.values_list(*columns).distinct() for value in row}
     for path, name in references:
         if name not in identifiers:
-            raise Invalid(f"template: {InvalidValue(path, f'the cloud has no {field} {name}.')}")
+            raise Invalid(f"template: {InvalidValue(path, messages.NOT_IN_CLOUD.fill(kind=field, name=name))}")
 
 
 def servers_of(template: dict[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:

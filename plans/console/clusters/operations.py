@@ -36,6 +36,7 @@ from plans.operations.clusters import (
 from plans.operations.nodes import check_node, delete_node, recover_node
 from watcher_site.console.pages import OperationView
 from watcher_site.console.resumable_forms import ResumableFormPage
+from watcher_site.messages import translate_message
 from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
 from watcher_site.templatetags.console import linked
@@ -70,7 +71,7 @@ class OperationFormView(ResumableFormPage, OperationView):
         try:
             messages.success(request, self.perform(record))
         except Refused as refusal:
-            form.add_refusal(str(refusal))
+            form.add_refusal(translate_message(str(refusal)))
             self.record_problem(refusal, record)
             return self.show(record, form)
         return redirect(self.redirect_url(record, True))

@@ -22,6 +22,7 @@ from plans.operations.servers import delete_server, give_up_server, rebuild_serv
 from watcher_site.console.columns import TABLE_ATTRIBUTES
 from watcher_site.console.pages import ListPage, OperationView, RecordPage
 from watcher_site.console.resumable_forms import ResumableFormPage
+from watcher_site.messages import translate_message
 from watcher_site.refusals import Refused
 from watcher_site.request_context import CallingContext, caller_of
 
@@ -164,7 +165,7 @@ class RebuildServer(ResumableFormPage, OwnServerOperationView):
         try:
             messages.success(request, self.perform(record))
         except Refused as refusal:
-            form.add_refusal(str(refusal))
+            form.add_refusal(translate_message(str(refusal)))
             self.record_problem(refusal, record)
             return self.show(record, form)
         return redirect(self.redirect_url(record, True))

@@ -24,6 +24,7 @@ from plans.models.refusals import PLAN_POLICIES, PlanOperation
 from watcher_site.console.pages import OperationView, perform_with_message
 from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.database.counting import MOST_COUNTED
+from watcher_site.messages import translate_message
 from watcher_site.refusals import Conflict, Refused
 from watcher_site.state_machine import ConcurrentTransition
 from watcher_site.templatetags.names import plan_name, short, visible
@@ -63,7 +64,7 @@ class SelectionView(ResumableFormPage, OperationView):
     def render_confirmation(self, plan: ActionPlan | None, refusal: Exception | None = None) -> HttpResponse:
         context = self.summarize_matching(plan) if self.selection.is_matching else self.summarize_named()
         if refusal and not context["problems"]:
-            context["problems"] = [str(refusal)]
+            context["problems"] = [translate_message(str(refusal))]
         return render(
             self.request,
             "plans/selection.html",

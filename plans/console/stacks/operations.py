@@ -16,6 +16,7 @@ from plans.console.stacks.forms import NewStackForm, ResourcesForm, TemplateForm
 from plans.console.stacks.pages import stack_page_address
 from plans.operations.base import Operation, RequestOptions
 from plans.operations.stacks import create_stack, delete_stack, update_stack
+from watcher_site.messages import translate_message
 from watcher_site.refusals import Refused
 from watcher_site.templatetags.console import linked
 
@@ -74,7 +75,7 @@ def check_template(form: TemplateForm | ResourcesForm) -> str:
     try:
         return form.describe_template()
     except Refused as refusal:
-        form.add_refusal(str(refusal))
+        form.add_refusal(translate_message(str(refusal)))
         return ""
 
 

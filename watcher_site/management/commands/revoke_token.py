@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management import CommandParser
 
 from watcher_site.accounts.projects import find_user
-from watcher_site.accounts.tokens import end_tokens, revoke_token
+from watcher_site.accounts.tokens import ALL_REVOKED, end_tokens, revoke_token
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
 
@@ -21,7 +21,7 @@ class Command(commands.Command):
         if (key is None) == (user is None):
             raise Invalid("key: give either how one token begins, or --user for all tokens of a user.")
         if user is not None:
-            number = end_tokens(find_user(user), "All tokens of the account were revoked.")
+            number = end_tokens(find_user(user), ALL_REVOKED.text)
             return f"{number} token{'' if number == 1 else 's'} of {user} revoked"
         token = revoke_token(str(key))
         return f"token {token.token_key} of {token.user.get_username()} revoked"

@@ -21,10 +21,12 @@ from django.utils import timezone
 
 from cluster.drivers.openstack.notifications.events import CINDER, NOVA, Handler
 from cluster.drivers.openstack.notifications.payloads import UnusablePayload, notification_time, parse_time
+from cluster.messages import BROKER_REFUSES_ACCESS
 from cluster.synchronization.rows import CONFLICTS, describe_conflict
 from watcher_site.models import Service
 from watcher_site.models.services import LATE
 from watcher_site.monitoring.metrics import broker_errors, database_errors
+from watcher_site.notifications.messages import BROKER_DOES_NOT_ANSWER
 from watcher_site.processes.worker import NOT_OF_ONE_RECORD, Worker
 from watcher_site.refusals import Refused
 
@@ -35,7 +37,7 @@ QUEUE_CHECK_INTERVAL = 10
 MAX_LOGGED_KINDS = 1000
 # The results of an endpoint in oslo.messaging (`NotificationResult`).
 HANDLED, REQUEUE = "handled", "requeue"
-NO_ANSWER, ACCESS_REFUSED = "The broker does not answer.", "The broker refuses the login or the queue."
+NO_ANSWER, ACCESS_REFUSED = BROKER_DOES_NOT_ANSWER.text, BROKER_REFUSES_ACCESS.text
 
 
 def import_transport() -> Any:
