@@ -3,14 +3,11 @@
 from collections.abc import Callable
 
 from django.utils.functional import Promise, lazy
-from django.utils.translation import gettext_noop as _
 
-from watcher_site.messages import StoredMessage, Text, cut
+from watcher_site.messages import Text, cut
 
 # A quoted part of a request may be as long as its body.
 LONGEST_MESSAGE = 2000
-RECORD_NOT_FOUND = StoredMessage(_("%(kind)s %(uuid)s could not be found"))
-NOT_DELETABLE = StoredMessage(_("Couldn't delete when state is '%(state)s'."))
 
 
 class Refused(Exception):

@@ -9,12 +9,13 @@ from django.db.models import Model
 from django.utils import timezone
 from django_fsm import ConcurrentTransition, ConcurrentTransitionMixin, TransitionNotAllowed
 
+from watcher_site.database.messages import NOT_DELETABLE, RECORD_NOT_FOUND
 from watcher_site.database.queries import Bound
 from watcher_site.database.records import Record
 from watcher_site.database.writes import Change, columns_of, write_together
 from watcher_site.monitoring.metrics import state_changes
 from watcher_site.outbox import writing
-from watcher_site.refusals import NOT_DELETABLE, RECORD_NOT_FOUND, NotFound, Refused, WrongState
+from watcher_site.refusals import NotFound, Refused, WrongState
 
 __all__ = ["ConcurrentTransition", "StatefulModel", "TransitionNotAllowed"]
 

@@ -1,7 +1,7 @@
 """A stack as the console shows it: a tree of resources with their servers and their health."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -14,9 +14,10 @@ from django.utils.translation import gettext_lazy as _
 from cluster.models import Server, Stack, StackResource
 from cluster.models.stacks import FAILED, IN_PROGRESS
 from cluster.stacks.current import UNHEALTHY_STATES
+from watcher_site.messages import Text
 
 # The types of resources.
-KINDS = {
+KINDS: Mapping[str, Text] = {
     StackResource.Type.SERVER: _("server"),
     StackResource.Type.SCALING_GROUP: _("scaling group"),
     StackResource.Type.STACK: _("stack"),

@@ -4,7 +4,8 @@ from typing import Any, TypeVar
 
 from django.contrib.contenttypes.models import ContentType
 
-from watcher_site.refusals import RECORD_NOT_FOUND, NotFound
+from watcher_site.database.messages import RECORD_NOT_FOUND
+from watcher_site.refusals import NotFound
 
 Row = TypeVar("Row", bound=Any)
 
