@@ -1,6 +1,5 @@
 """The pages that compare two action plans or two audits: their parameters, efficacy and actions."""
 
-import json
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from audits.models import Audit
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.console.pages import Page
 from watcher_site.database.records import parse_uuid
+from watcher_site.history.reading import value_in_words
 from watcher_site.messages import Text
 from watcher_site.templatetags.console import clock, humanize_name
 from watcher_site.templatetags.names import brief
@@ -162,12 +162,10 @@ def facts_of_audit(audit: Audit) -> dict[Text, Any]:
         _("Scope"): ", ".join(describe_scope(audit.scope)),
         _("Auto trigger"): _("yes") if audit.auto_trigger else _("no"),
     }
-    parameters = {f"{_('Parameter')} {name}": format_fact(value) for name, value in sorted(audit.parameters.items())}
+    parameters = {
+        f"{_('Parameter')} {name}": value_in_words(value) for name, value in sorted(audit.parameters.items())
+    }
     return facts | parameters
-
-
-def format_fact(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fact]:

@@ -24,6 +24,7 @@ from django.utils.translation import gettext_lazy as _
 from watcher_site.authorization.permissions import may, target_of_page
 from watcher_site.database.counting import MOST_COUNTED
 from watcher_site.history.event_labels import describe_event, describe_outcome
+from watcher_site.history.reading import value_in_words
 from watcher_site.messages import UUIDS, translate_message
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.names import brief, name, short
@@ -302,6 +303,7 @@ def link(record: Any, page: str) -> SafeString:
 
 
 register.filter(linked)
+register.filter("in_words", value_in_words)
 register.filter(translate_message)
 register.filter(describe_event)
 register.filter(describe_outcome)

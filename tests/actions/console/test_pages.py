@@ -1,5 +1,6 @@
 """Pages of actions in the console."""
 
+import re
 from typing import Any
 from uuid import UUID
 
@@ -163,3 +164,12 @@ def test_page_query_count_does_not_depend_on_the_number_of_parameters(
     plan.actions.update(input_parameters=parameters, outputs=parameters, target=str(UUID(int=99)))
     with django_assert_max_num_queries(19):
         page(administrator, plan.actions.get())
+
+
+def test_values_of_parameters_and_outputs_are_in_words(administrator: Client) -> None:
+    one = action(make_plan({"a": []}), "a")
+    Action.objects.filter(pk=one.pk).update(
+        input_parameters={"cold": True, "nodes": ["a", "b"]}, outputs={"done": False}
+    )
+    text = administrator.get(reverse("actions:detail", args=[one.uuid])).content.decode()
+    assert re.findall(r"<dt>(?:cold|nodes|done)</dt>\s*<dd>\s*(.*?)\s*</dd>", text) == ["yes", "a, b", "no"]

@@ -1,5 +1,6 @@
 """Pages of audits in the console: creation by the schema of a strategy, cancellation and deletion."""
 
+import re
 from typing import Any
 
 import pytest
@@ -172,3 +173,14 @@ def test_list_query_count_does_not_depend_on_the_number_of_audits(
         make_audit(f"audit {number}")
     with django_assert_num_queries(5):
         administrator.get(reverse("audits:list"))
+
+
+@pytest.mark.parametrize(("language", "texts"), [("en", ["yes", "no", "none"]), ("de", ["ja", "nein", "keine"])])
+def test_values_of_parameters_are_words_in_the_language_of_the_reader(
+    administrator: Client, language: str, texts: list[str]
+) -> None:
+    audit = make_audit(parameters={"cold": True, "live": False, "nodes": []}, force=True)
+    page = administrator.get(reverse("audits:detail", args=[audit.uuid]), headers={"accept-language": language})
+    values = re.findall(r"<dd>\s*(.*?)\s*</dd>", page.content.decode())
+    assert values[-3:] == texts
+    assert values.count(texts[0]) == 2

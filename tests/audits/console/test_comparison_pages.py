@@ -163,3 +163,10 @@ def test_times_are_in_the_zone_of_the_reader(
     client.cookies["zone"] = "Asia/Tokyo"
     ActionPlan.objects.update(created_at="2026-01-01T20:00:00Z")
     assert "2026-01-02 05:00:00 Asia/Tokyo" in compared(client, *pair).content.decode()
+
+
+def test_parameters_of_audits_are_compared_in_words(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    audits = [make_audit(name, parameters={"cold": cold}) for name, cold in (("first", True), ("second", False))]
+    facts = compared(client, *audits, page="compare-audits").context["facts"]
+    assert ("yes", "no") in [(fact.first, fact.second) for fact in facts if fact.label == "Parameter cold"]
