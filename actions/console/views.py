@@ -225,7 +225,9 @@ class ReasonView(ResumableFormPage, OperationView):
     def show(self, reason: str = "", form: ReasonForm | None = None, status: int = 200) -> HttpResponse:
         """Show the current action, with the entered text in the form that its state allows."""
         action = self.get_object()
-        form = form or reason_form(self.request, action, reason)
+        allowed = reason_form(self.request, action, reason)
+        if form is None or type(form) is not type(allowed):
+            form, reason = allowed, reason or self.request.POST.get("reason", "")
         if reason and form is None:
             messages.info(self.request, _("Reason that you entered: %(reason)s") % {"reason": reason})
         page = ActionPage(request=self.request, object=action, kwargs=self.kwargs)

@@ -173,3 +173,9 @@ def test_values_of_parameters_and_outputs_are_in_words(administrator: Client) ->
     )
     text = administrator.get(reverse("actions:detail", args=[one.uuid])).content.decode()
     assert re.findall(r"<dt>(?:cold|nodes|done)</dt>\s*<dd>\s*(.*?)\s*</dd>", text) == ["yes", "a, b", "no"]
+
+
+def test_invalid_reason_for_an_action_that_has_begun_is_text(administrator: Client) -> None:
+    one = action(make_plan({"a": []}, state="ONGOING"), "a")
+    text = send(administrator, "skip", one, reason="x" * 300)
+    assert ("Reason that you entered: xxx" in text, "<textarea" in text) == (True, False)

@@ -122,6 +122,13 @@ def test_action_skipped_concurrently_is_named_with_user_time_and_reason(administ
     assert states(plan) == {"a": "SKIPPED", "b": "PENDING"}
 
 
+def test_reason_is_text_when_no_action_can_be_skipped_any_more(administrator: Client) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    text = send(administrator, plan, actions=[action(plan, "a").uuid], reason="audit week", confirmed="yes")
+    assert ("No actions left to skip" in text, "Reason that you entered: audit week" in text) == (True, True)
+    assert "<textarea" not in text
+
+
 def test_refused_form_keeps_the_reason_and_the_remaining_actions(administrator: Client) -> None:
     plan = make_plan({"a": [], "b": []})
     skip_action(action(plan, "a").uuid, "bob")
