@@ -166,6 +166,10 @@ class AuditForm(forms.Form):
         names = ["strategy", *filter(is_parameter, self.fields), *TIMES]
         return [self[name] for name in names if name in self.fields]
 
+    def choices_made(self) -> dict[str, str]:
+        """Return the values on which other fields depend, as initial values of the form."""
+        return {name: value for name in ("goal", "strategy", "audit_type") if (value := self.value_of(name))}
+
     def clean_audit_type(self) -> str:
         return self.cleaned_data["audit_type"] or Audit.Type.ONESHOT
 

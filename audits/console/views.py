@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import django_filters
 import django_tables2 as tables
@@ -13,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views import View
+from django_htmx.http import replace_url
 
 from audits.console.fields import describe_scope
 from audits.console.forms import AuditForm
@@ -136,7 +138,9 @@ class NewAudit(ResumableFormPage, View):
     def post(self, request: HttpRequest) -> HttpResponse:
         if htmx := getattr(request, "htmx", None):
             form = redraw_form(request, str(htmx.source).rpartition("#id_")[2])
-            return render(request, "audits/_choices.html", {"form": form})
+            response = render(request, "audits/_choices.html", {"form": form})
+            # So that the form has these fields again after "back" in the browser.
+            return replace_url(response, f"{request.path}?{urlencode(form.choices_made())}")
         form = AuditForm(request.POST, url=request.path)
         audit = self.create_or_refuse(form) if form.is_valid() else None
         if audit is None:

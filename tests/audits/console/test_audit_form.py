@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from audits.models import Audit, Goal, Strategy
-from tests.builders import make_aggregate, make_node, make_pool, make_volume_type
+from tests.builders import make_aggregate, make_node, make_pool, make_strategy, make_volume_type
 from watcher_site.console.schema_fields import fields_for, parameters_of
 
 BALANCING = {"goal": "workload_balancing", "strategy": "workload_stabilization"}
@@ -267,3 +267,15 @@ def test_field_of_a_schema_returns_a_value_of_its_type(rule: dict[str, Any], typ
 def test_label_and_help_text_are_written_as_text(administrator: Client) -> None:
     (field,) = fields_for({"properties": {"maintenance_node": {"type": "string", "description": "the node"}}}).values()
     assert (field.label, field.help_text) == ("Maintenance node", "The node.")
+
+
+def test_address_of_the_form_keeps_the_chosen_strategy(administrator: Client) -> None:
+    make_strategy("second", goal="dummy")
+    chosen = {"goal": "dummy", "strategy": make_strategy().name, "audit_type": "CONTINUOUS", "name": "tonight"}
+    headers = {"HX-Request": "true", "HX-Source": "select#id_strategy"}
+    redrawn = administrator.post(reverse("audits:create"), chosen, headers=headers)
+    address = redrawn["HX-Replace-Url"]
+    assert address == f"{reverse('audits:create')}?goal=dummy&strategy=dummy&audit_type=CONTINUOUS"
+    text = administrator.get(address).content.decode()
+    assert all(f'<option value="{value}" selected>' in text for value in ("dummy", "CONTINUOUS"))
+    assert 'name="interval"' in text
