@@ -26,7 +26,7 @@ from watcher_site.console.columns import (
     render_in_one_line,
 )
 from watcher_site.console.lists.filters import NameFilter
-from watcher_site.console.pages import ListPage, OperationView, RecordPage, perform_with_message
+from watcher_site.console.pages import FollowedPage, ListPage, OperationView, perform_with_message
 from watcher_site.console.resumable_forms import ResumableFormPage
 from watcher_site.messages import Text, translate_message
 from watcher_site.models import Delivery, Subscription
@@ -122,18 +122,24 @@ class SubscriptionList(ListPage):
         return found.order_by("name", "pk")
 
 
-class SubscriptionPage(RecordPage):
-    """The page of a subscription: its event types, and the state of its deliveries."""
+class SubscriptionPage(FollowedPage):
+    """The page of a subscription: its event types, and the state of its deliveries.
+
+    It follows deliveries until their first result: after a failure, the next attempt may be hours later.
+    """
 
     model = Subscription
     permission_required = "watcher_site.view_subscription"
     template_name = "notifications/subscription_detail.html"
+    part_template = "notifications/_subscription.html"
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
         counts = dict(self.object.deliveries.order_by().values_list("state").annotate(Count("pk")))
+        pending = counts.get(Delivery.State.PENDING, 0)
         return super().get_context_data(
             target=describe_target(self.request.user, self.object),
-            pending=counts.get(Delivery.State.PENDING, 0),
+            pending=pending,
+            is_sending=bool(pending and self.object.enabled and self.object.due_time is None),
             undelivered=counts.get(Delivery.State.UNDELIVERED, 0),
             **context,
         )
@@ -281,7 +287,7 @@ class SendTest(SubscriptionOperationView):
 
     def perform(self, record: Subscription) -> str:
         send_test(record)
-        return gettext("A test message is being sent. Reload this page to see the result.")
+        return gettext("A test message is being sent. This page shows the result.")
 
 
 class RenewSecret(SubscriptionOperationView):

@@ -1,9 +1,13 @@
 """The pages of subscriptions and of undelivered notifications in the console."""
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from tests.builders import make_server
@@ -120,6 +124,36 @@ def test_test_message_is_sent_only_for_an_enabled_subscription(browser: Client) 
     assert Delivery.objects.get().notification.event_type == "subscription.test"
     Subscription.objects.update(enabled=False)
     assert where not in browser.get(detail).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("columns", "follows"),
+    [({}, True), ({"enabled": False}, False), ({"due_time": datetime(2050, 1, 1, tzinfo=UTC)}, False)],
+    ids=["sending", "disabled", "paused after a failure"],
+)
+def test_page_of_a_subscription_follows_a_test_message_until_its_result(
+    browser: Client, columns: dict[str, Any], *, follows: bool
+) -> None:
+    subscription = subscribe_to(PUBLIC)
+    browser.post(reverse("notifications:test", args=[subscription.uuid]))
+    Subscription.objects.update(**columns)
+    detail = reverse("notifications:detail", args=[subscription.uuid])
+    text = browser.get(detail).content.decode()
+    assert (f'hx-get="{detail}"' in text, "Without JavaScript this page does not update itself." in text) == (
+        follows,
+        follows,
+    )
+
+
+def test_part_of_the_page_of_a_subscription_shows_the_result_of_a_test_message(browser: Client) -> None:
+    subscription = subscribe_to(PUBLIC)
+    browser.post(reverse("notifications:test", args=[subscription.uuid]))
+    Delivery.objects.all().delete()
+    Subscription.objects.update(last_success=timezone.now(), problem="410 Gone")
+    detail = reverse("notifications:detail", args=[subscription.uuid])
+    text = browser.get(detail, headers={"hx-request": "true"}).content.decode()
+    assert ("410 Gone" in text, "just now" in text) == (True, True)
+    assert ("<html" in text, "hx-get" in text) == (False, False)
 
 
 def test_unavailable_broker_is_reported(browser: Client, settings: Settings) -> None:
