@@ -44,7 +44,7 @@ VALUES = {"field": r"[\w.\[\]-]+", "number": r"\d+", "total": r"\d+(?: actions?)
 ANY_VALUE = ".+?"
 EVERY_VALUE: Mapping[str, str] = {}
 stored_messages: list["StoredMessage"] = []
-"""All stored messages, the longest first. Of several that match a text, the first is used."""
+"""All stored messages in the order of `sort_key`. Of several that match a text, the first is used."""
 messages_by_word: dict[str, list["StoredMessage"]] = {"": []}
 """The messages that can match a text with this first word, and with any other under "", in the same order."""
 
@@ -99,21 +99,22 @@ class StoredMessage:
         parts = PLACEHOLDER.split(text)  # The names of placeholders are between the other parts.
         parts[::2] = [part.replace("%%", "%") for part in parts[::2]]
         self.start, self.end = parts[0], parts[-1]
-        self.length = len("".join(parts[::2])) + sum(map(len, values.values()))
+        opening = self.start if self.start or len(parts) == 1 else values.get(parts[1], "")
+        self.lengths = len(opening), len("".join(parts[::2])) + sum(map(len, values.values()))
         parts[::2] = map(re.escape, parts[::2])
         parts[1::2] = [f"(?P<{name}>{patterns.get(name, ANY_VALUE)})" for name in parts[1::2]]
         self.expression = "".join(parts)
-        insort(stored_messages, self, key=negative_length)
+        insort(stored_messages, self, key=sort_key)
         self.add_to_index()
 
     def add_to_index(self) -> None:
         """Add the message to `messages_by_word`."""
         word, separator, _ = self.start.partition(" ")
         if separator or self.start == self.text:
-            insort(messages_by_word.setdefault(word, list(messages_by_word[""])), self, key=negative_length)
+            insort(messages_by_word.setdefault(word, list(messages_by_word[""])), self, key=sort_key)
         else:
             for messages in messages_by_word.values():
-                insort(messages, self, key=negative_length)
+                insort(messages, self, key=sort_key)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -140,8 +141,10 @@ class StoredMessage:
         return gettext(self.text) % (values | shown)
 
 
-def negative_length(message: StoredMessage) -> int:
-    return -message.length
+def sort_key(message: StoredMessage) -> tuple[int, int]:
+    """Return the key by which messages with a longer text before the first value, and longer messages, come first."""
+    opening, length = message.lengths
+    return -opening, -length
 
 
 def find_stored_message(text: str) -> tuple[StoredMessage, dict[str, str]] | None:
