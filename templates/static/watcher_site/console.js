@@ -115,6 +115,12 @@
     });
   });
 
+  // The address of a form with its choices, for "back" in the browser. htmx itself would also request pages on "back".
+  document.addEventListener("htmx:before:history:update", (event) => {
+    event.preventDefault();
+    history.replaceState(history.state, "", event.detail.history.path);
+  });
+
   // A part that cannot be updated shows the time of its last update, and is tried again.
   const connection = document.getElementById("connection");
   let updated = new Date();

@@ -18,7 +18,7 @@ from cluster.models import Server
 from plans.applier.applier import Applier
 from plans.executors import ThreadExecutor
 from plans.models import ActionPlan
-from tests.builders import make_audit, make_node, make_plan, make_server
+from tests.builders import make_audit, make_node, make_plan, make_server, make_strategy
 from tests.end_to_end.console.browser import browser_page
 
 pytestmark = [
@@ -251,3 +251,22 @@ def test_audit_is_created_and_followed_to_its_plan(page: Page) -> None:
     page.get_by_role("row", name="RECOMMENDED").get_by_role("link").click()
     expect(page.get_by_role("button", name="Skip migrate web-1")).to_be_visible()
     assert page.complaints == []
+
+
+@pytest.fixture
+def strategies(db: None) -> None:
+    """Two strategies for one goal."""
+    make_strategy("first")
+    make_strategy("second")
+
+
+def test_back_after_the_creation_of_an_audit_shows_the_chosen_strategy(strategies: None, page: Page) -> None:
+    page.goto(reverse("audits:create"))
+    page.get_by_label("Goal").select_option("dummy")
+    page.get_by_label("Strategy").select_option("second")
+    page.wait_for_url("**strategy=second**")
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url(re.compile(r"/audits/[0-9a-f-]{36}/"))
+    page.go_back()
+    expect(page.get_by_label("Goal")).to_have_value("dummy")
+    expect(page.get_by_label("Strategy")).to_have_value("second")
