@@ -5,7 +5,7 @@ from typing import Any
 import django_tables2 as tables
 from django.contrib import messages
 from django.db.models import Count, Q, QuerySet
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -70,6 +70,9 @@ def describe_sizes(cluster: Cluster, size: int) -> str:
     return _("%(size)d of %(desired)d (min %(least)d, max %(most)s)") % sizes
 
 
+BINDING_PERMISSIONS = ("cluster.change_policybinding", "cluster.delete_policybinding")
+
+
 class BindingTable(tables.Table):
     """The policies of a cluster, with buttons to enable, disable and detach them."""
 
@@ -93,6 +96,11 @@ class BindingTable(tables.Table):
         fields = ("priority", "policy", "type", "enabled", "last_op", "verbs")
         attrs = TABLE_ATTRIBUTES
         orderable = False
+
+    def before_render(self, request: HttpRequest) -> None:
+        target = target_of_page(request)
+        if not any(may(request.user, permission, target) for permission in BINDING_PERMISSIONS):
+            self.columns.hide("verbs")
 
     def render_enabled(self, value: bool) -> str:
         return gettext("yes") if value else gettext("no")

@@ -101,6 +101,7 @@ def test_audits_without_plans_are_compared_without_actions(client: Client, cloud
 @pytest.mark.parametrize("query", ["", "compare=nonsense", f"compare={UNKNOWN}", "compare=%00&compare="])
 def test_page_without_two_valid_records_shows_a_selection_form(client: Client, cloud_admin: User, query: str) -> None:
     make_plan()
+    make_plan()
     client.force_login(cloud_admin)
     text = client.get(f"{reverse('compare-plans')}?{query}").content.decode()
     assert text.count('name="compare"') == 2
@@ -170,3 +171,13 @@ def test_parameters_of_audits_are_compared_in_words(client: Client, cloud_admin:
     audits = [make_audit(name, parameters={"cold": cold}) for name, cold in (("first", True), ("second", False))]
     facts = compared(client, *audits, page="compare-audits").context["facts"]
     assert ("yes", "no") in [(fact.first, fact.second) for fact in facts if fact.label == "Parameter cold"]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_page_without_two_plans_has_no_form(client: Client, cloud_admin: User, number: int) -> None:
+    client.force_login(cloud_admin)
+    for _ in range(number):
+        make_plan()
+    page = client.get(reverse("compare-plans")).content.decode()
+    assert "There are no two objects to compare yet." in page
+    assert "<select" not in page

@@ -193,6 +193,15 @@ def test_readers_cannot_change_policies_of_a_cluster(client: Client, reader: Use
     assert client.post(where).status_code == 403
 
 
+def test_policies_of_a_cluster_have_no_column_of_operations_for_readers(client: Client, reader: User) -> None:
+    client.force_login(reader)
+    cluster = make_cluster("web")
+    bind(cluster)
+    page = show(client, "clusters:detail", cluster.uuid)
+    assert SCALING in page
+    assert "Operations" not in page
+
+
 @pytest.mark.parametrize("verb", NODE_VERBS)
 def test_readers_cannot_operate_nodes(client: Client, reader: User, verb: str) -> None:
     client.force_login(reader)
