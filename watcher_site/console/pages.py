@@ -238,8 +238,8 @@ class OperationView(Page, ByUUID, View, ABC):
         return render(self.request, "confirm.html", context)
 
     def name_of(self, record: Any) -> str:
-        """Return the name of the record for users, or an empty text if it has none."""
-        return getattr(record, "called", str(record))
+        """Return the name of the record for users, or its UUID if it has none."""
+        return getattr(record, "called", "") or str(record)
 
     def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
         record = self.get_object()

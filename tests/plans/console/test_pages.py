@@ -149,6 +149,12 @@ def test_confirmation_names_the_action_plan(administrator: Client, verb: str) ->
     assert "<strong><bdi>Maintenance of compute-03</bdi></strong>:" in question
 
 
+def test_confirmation_shows_the_uuid_of_a_plan_without_a_name(administrator: Client) -> None:
+    plan = make_plan()
+    question = administrator.get(reverse("plans:delete", args=[plan.uuid])).content.decode()
+    assert f"<strong><bdi>{plan.uuid}</bdi></strong>:" in question
+
+
 def test_deleting_a_running_plan_is_refused_with_the_advice_to_cancel_it(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     assert "Cannot delete the action plan: it is ONGOING. Cancel it first." in press(administrator, "delete", plan)
