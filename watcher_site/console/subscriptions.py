@@ -313,7 +313,7 @@ class DeleteSubscription(OperationView):
     permission_required = "watcher_site.delete_subscription"
     verb = _("delete the subscription")
     question = _("Delete this subscription?")
-    consequence = _("Notifications that were not delivered yet are lost.")
+    consequence = _("Notifications that have not been delivered yet are lost.")
 
     def perform(self, record: Subscription) -> str:
         unsubscribe(record)
