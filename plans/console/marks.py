@@ -46,7 +46,7 @@ class MarkForm(forms.Form):
 class MarkView(ResumableFormPage, OperationView):
     """Marks a record as unhealthy, and redirects to its page."""
 
-    verb, question = _("mark unhealthy"), _("Mark unhealthy?")
+    verb, question = _("mark as unhealthy"), _("Mark as unhealthy?")
     look = "danger"
     unhealthy: ClassVar[bool] = True
     page: ClassVar[str]
@@ -88,7 +88,7 @@ class MarkView(ResumableFormPage, OperationView):
 class ClearMarkView(MarkView):
     """Removes the mark of a record."""
 
-    verb, question, look = _("clear the mark"), _("Clear the mark?"), "primary"
+    verb, question, look = _("remove the mark"), _("Remove the mark?"), "primary"
     unhealthy = False
 
 
@@ -102,7 +102,7 @@ class MarkServer(MarkView):
 
 class ClearServer(ClearMarkView):
     model, permission_required, page = Server, "cluster.mark_server", "cluster:server"
-    consequence = _("The mark is removed.")
+    consequence = _("The server itself is not changed.")
 
 
 class MarkNode(MarkView):
@@ -138,7 +138,7 @@ class MarkStack(StackRedirectMixin, MarkView):
 
 
 class ClearStack(StackRedirectMixin, ClearMarkView):
-    consequence = _("The mark of the stack as a whole is removed.")
+    consequence = _("The stack is no longer marked as a whole. The marks of its resources remain.")
 
 
 class MarkResource(ResourceRedirectMixin, MarkView):
@@ -150,4 +150,4 @@ class MarkResource(ResourceRedirectMixin, MarkView):
 
 class ClearResource(ResourceRedirectMixin, ClearMarkView):
     history_event = "resource.clear"
-    consequence = _("The mark is removed.")
+    consequence = _("The next update of the stack no longer replaces the resource.")

@@ -43,6 +43,7 @@ OBJECTS: Mapping[str, Text] = {
     "user": _("user"),
     "volume": _("volume"),
 }
+# The object follows its verb, except where the label has a place for it.
 VERBS: Mapping[str, Text] = {
     "add_member": pgettext_lazy("event", "add member to"),
     "approve": pgettext_lazy("event", "approve"),
@@ -52,7 +53,7 @@ VERBS: Mapping[str, Text] = {
     "change_password": pgettext_lazy("event", "change password of"),
     "change_scope": pgettext_lazy("event", "change scope of"),
     "check": pgettext_lazy("event", "check"),
-    "clear": pgettext_lazy("event", "clear"),
+    "clear": pgettext_lazy("event", "remove the mark of"),
     "continue": pgettext_lazy("event", "continue"),
     "create": pgettext_lazy("event", "create"),
     "delete": pgettext_lazy("event", "delete"),
@@ -64,7 +65,7 @@ VERBS: Mapping[str, Text] = {
     "login": pgettext_lazy("event", "login of"),
     "logout": pgettext_lazy("event", "logout of"),
     "make": pgettext_lazy("event", "make"),
-    "mark": pgettext_lazy("event", "mark"),
+    "mark": pgettext_lazy("event", "mark %(object)s as unhealthy"),
     "plan_comparison": pgettext_lazy("event", "compare"),
     "purge": pgettext_lazy("event", "purge"),
     "rebuild": pgettext_lazy("event", "rebuild"),
@@ -217,6 +218,8 @@ def describe_outcome(outcome: str) -> str:
 def compose_label(kind: str, verb: str) -> str:
     if not (kind and verb):
         return kind or verb
+    if "%(object)s" in verb:
+        return verb % {"object": kind}
     return pgettext("event", "%(verb)s %(object)s") % {"verb": verb, "object": kind}
 
 

@@ -39,12 +39,12 @@ def send(browser: Client, verb: str, record: Any, **fields: str) -> str:
     return browser.post(reverse(f"marks:{verb}", args=[record.uuid]), fields, follow=True).content.decode()
 
 
-def test_server_is_marked_with_a_reason_and_its_mark_cleared(browser: Client, server: Server) -> None:
+def test_server_is_marked_with_a_reason_and_its_mark_removed(browser: Client, server: Server) -> None:
     text = show(browser, "cluster:server", server)
-    assert (reverse("marks:mark-server", args=[server.uuid]) in text, "Clear mark" in text) == (True, False)
-    assert "Mark unhealthy?" in show(browser, "marks:mark-server", server)
+    assert (reverse("marks:mark-server", args=[server.uuid]) in text, "Remove mark" in text) == (True, False)
+    assert "Mark as unhealthy?" in show(browser, "marks:mark-server", server)
     text = send(browser, "mark-server", server, reason="<slow>")
-    assert ("Server web-1 is marked unhealthy." in text, "&lt;slow&gt;" in text, "Clear mark" in text) == (True,) * 3
+    assert ("Server web-1 is marked unhealthy." in text, "&lt;slow&gt;" in text, "Remove mark" in text) == (True,) * 3
     assert "no longer marked" in send(browser, "clear-server", server)
     assert Server.objects.get().unhealthy_reason is None
 
@@ -54,7 +54,7 @@ def test_server_page_shows_the_mark_of_its_node(browser: Client, server: Server)
     assert "Node web is marked unhealthy." in send(browser, "mark-node", node)
     text = show(browser, "cluster:server", server)
     assert (reverse("cluster:member", args=[node.uuid]) in text, MARKED in text) == (True, True)
-    assert "Clear mark" in show(browser, "cluster:member", node)
+    assert "Remove mark" in show(browser, "cluster:member", node)
     send(browser, "clear-node", node)
     assert Node.objects.get().status == "ACTIVE"
 
@@ -96,7 +96,7 @@ def test_readers_see_no_mark_button_and_are_refused(client: Client, reader: User
     assert client.post(reverse("marks:mark-server", args=[server.uuid])).status_code == 403
 
 
-def test_stacks_and_resources_are_marked_and_cleared(browser: Client) -> None:
+def test_stacks_and_resources_are_marked_and_their_marks_removed(browser: Client) -> None:
     stack = Stack.objects.create(name="shop")
     web = make_resource(stack, "web")
     assert "Resource web is marked unhealthy." in send(browser, "mark-resource", web, reason="slow")

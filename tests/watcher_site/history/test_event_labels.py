@@ -64,6 +64,8 @@ def test_recorded_events_have_labels() -> None:
     [
         ("action_plan.start", "start action plan", "Aktionsplan: starten"),
         ("user.set_groups", "set groups of user", "Benutzer: Gruppen setzen"),
+        ("server.mark", "mark server as unhealthy", "Server: als fehlerhaft markieren"),
+        ("stack.clear", "remove the mark of stack", "Stack: Markierung entfernen"),
         ("user.login", "login of user", "Benutzer: anmelden"),
         ("plug_in.do_more", "do more plug in", "plug in: do more"),
         ("command.apply_plan", "apply plan command", "Befehl: apply plan"),
