@@ -95,6 +95,7 @@ class Start(ActionPlanOperationView):
     permission_required = PLAN_PERMISSIONS[PlanOperation.START]
     verb = _("start the action plan")
     question = _("Start this action plan?")
+    look = "primary"
     possible_in = PLAN_STATES[PlanOperation.START]
 
     def render_confirmation(self, record: ActionPlan) -> HttpResponse:
@@ -103,6 +104,7 @@ class Start(ActionPlanOperationView):
         context = {
             "plan": record,
             "view": self,
+            "back": self.redirect_url(record, False),
             "summary": summary,
             "window": describe_plan_window(record),
             "missing_service": find_missing_service(),

@@ -208,6 +208,7 @@ class OperationView(Page, ByUUID, View, ABC):
 
     http_method_names = ["get", "post"]
     verb: ClassVar[Text]
+    """The operation with its object, such as "delete the action plan": the button of the confirmation."""
     question: ClassVar[Text] = ""
     consequence: ClassVar[Text] = ""
     possible_in: ClassVar[Collection[str] | None] = None

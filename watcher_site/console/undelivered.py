@@ -128,7 +128,7 @@ class DeadLetterOperationView(OperationView):
 class Resend(DeadLetterOperationView):
     history_event = "undelivered.resend"
     permission_required = RESEND
-    verb = _("send again")
+    verb = _("send the notification again")
 
     def perform(self, delivery: Delivery) -> str:
         deliveries.resend(delivery)
@@ -156,7 +156,7 @@ class ResendAll(Page, View):
     history_event, policy = "undelivered.resend", "undelivered:resend_all"
     permission_required = RESEND
     http_method_names = ["get", "post"]
-    verb = _("send again")
+    verb = _("send the notifications again")
     look = "primary"
 
     def get(self, request: HttpRequest) -> HttpResponse:

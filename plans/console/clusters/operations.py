@@ -112,13 +112,13 @@ class ClusterOperationView(OperationFormView):
 class ScaleOut(ClusterOperationView):
     policy = "cluster:scale_out"
     creates = True
-    verb, question = _("scale out"), _("Add nodes to the cluster?")
+    verb, question = _("scale out the cluster"), _("Add nodes to the cluster?")
     form_class, operate = ScaleForm, scale_out
 
 
 class ScaleIn(ClusterOperationView):
     policy = "cluster:scale_in"
-    verb, question = _("scale in"), _("Remove nodes from the cluster?")
+    verb, question = _("scale in the cluster"), _("Remove nodes from the cluster?")
     consequence = _("The deletion policy chooses the nodes. Nodes in ERROR and tainted nodes are removed first.")
     form_class, operate, look = ScaleForm, scale_in, "danger"
 
@@ -126,13 +126,13 @@ class ScaleIn(ClusterOperationView):
 class Resize(ClusterOperationView):
     policy = "cluster:resize"
     creates = True
-    verb, question = _("resize"), _("Resize the cluster?")
+    verb, question = _("resize the cluster"), _("Resize the cluster?")
     form_class, operate = ResizeForm, resize
 
 
 class Check(ClusterOperationView):
     policy = "cluster:check"
-    verb, question = _("check"), _("Check the cluster?")
+    verb, question = _("check the cluster"), _("Check the cluster?")
     consequence = _("The server of each node is checked. Nodes whose server does not run are set to ERROR.")
     operate = check_cluster
 
@@ -140,7 +140,7 @@ class Check(ClusterOperationView):
 class Recover(ClusterOperationView):
     policy = "cluster:recover"
     creates = True
-    verb, question = _("recover"), _("Recover the cluster?")
+    verb, question = _("recover the cluster"), _("Recover the cluster?")
     consequence = _("Nodes in ERROR are recovered, so that their servers run again.")
     form_class, operate = RecoverClusterForm, recover_cluster
 
@@ -149,13 +149,13 @@ class Change(ClusterOperationView):
     creates = True
     history_event = "cluster.update"
     permission_required = "cluster.change_cluster"
-    verb, question = _("change"), _("Change the cluster?")
+    verb, question = _("change the cluster"), _("Change the cluster?")
     form_class, operate = ChangeForm, update_cluster
 
 
 class Delete(ClusterOperationView):
     permission_required = "cluster.delete_cluster"
-    verb, question = _("delete"), _("Delete the cluster?")
+    verb, question = _("delete the cluster"), _("Delete the cluster?")
     consequence = _("This cannot be undone.")
     form_class, operate, look, is_final = DeleteForm, delete_cluster, "danger", True
 
@@ -163,7 +163,7 @@ class Delete(ClusterOperationView):
 class Attach(ClusterOperationView):
     history_event = "cluster.attach_policy"
     permission_required = ("cluster.add_policybinding", "cluster.view_policy")
-    verb, question = _("attach"), _("Attach a policy to the cluster?")
+    verb, question = _("attach the policy"), _("Attach a policy to the cluster?")
     form_class, operate = AttachForm, attach_policy
 
 
@@ -190,7 +190,7 @@ class BindingOperationView(OperationFormView):
 class Detach(BindingOperationView):
     history_event = "cluster.detach_policy"
     permission_required = "cluster.delete_policybinding"
-    verb, question = _("detach"), _("Detach the policy?")
+    verb, question = _("detach the policy"), _("Detach the policy?")
     consequence = _("The policy no longer applies to the cluster.")
     operate, look = detach_policy, "danger"
 
@@ -198,7 +198,7 @@ class Detach(BindingOperationView):
 class Enable(BindingOperationView):
     history_event = "cluster.update_policy"
     permission_required = "cluster.change_policybinding"
-    verb, question = _("enable"), _("Enable the policy?")
+    verb, question = _("enable the policy"), _("Enable the policy?")
     operate = update_policy
 
     def extra_inputs(self, record: PolicyBinding) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class Enable(BindingOperationView):
 
 
 class Disable(Enable):
-    verb, question = _("disable"), _("Disable the policy?")
+    verb, question = _("disable the policy"), _("Disable the policy?")
     consequence = _("The policy stays attached, but is not applied.")
 
     def extra_inputs(self, record: PolicyBinding) -> dict[str, Any]:
@@ -222,7 +222,7 @@ class NodeOperationView(OperationFormView):
 
 class CheckNode(NodeOperationView):
     permission_required = "cluster.check_node"
-    verb, question = _("check"), _("Check the node?")
+    verb, question = _("check the node"), _("Check the node?")
     consequence = _("The server of the node is checked. If it does not run, the node is set to ERROR.")
     operate = check_node
 
@@ -230,13 +230,13 @@ class CheckNode(NodeOperationView):
 class RecoverNode(NodeOperationView):
     creates = True
     permission_required = "cluster.recover_node"
-    verb, question = _("recover"), _("Recover the node?")
+    verb, question = _("recover the node"), _("Recover the node?")
     consequence = _("If the server of the node does not run, it is recovered.")
     form_class, operate = RecoverForm, recover_node
 
 
 class DeleteNode(NodeOperationView):
     permission_required = "cluster.delete_node"
-    verb, question = _("delete"), _("Delete the node?")
+    verb, question = _("delete the node"), _("Delete the node?")
     consequence = _("The server of the node is also deleted. This cannot be undone.")
     operate, look, is_final = delete_node, "danger", True

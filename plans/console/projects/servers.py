@@ -92,7 +92,7 @@ class OwnServerOperationView(OwnServer, OperationView):
 
 class DeleteServer(OwnServerOperationView):
     project_policy = "server:delete"
-    verb, question = _("delete"), _("Delete the server?")
+    verb, question = _("delete the server"), _("Delete the server?")
     consequence = _("The server and its local disk are deleted. This cannot be undone.")
 
     def perform(self, record: Server) -> str:
@@ -107,7 +107,7 @@ class ResetServer(OwnServerOperationView):
     """Sets a server that waits for capacity to ERROR."""
 
     history_event = "server.reset_state"
-    verb, question = _("reset"), _("Reset the state of the server to ERROR?")
+    verb, question = _("reset the state of the server"), _("Reset the state of the server to ERROR?")
     consequence = _("The server no longer waits for capacity. It can be rebuilt or deleted later.")
     look = "primary"
 
@@ -146,7 +146,7 @@ class RebuildForm(forms.Form):
 
 class RebuildServer(ResumableFormPage, OwnServerOperationView):
     history_event = "server.rebuild"
-    verb, question = _("rebuild"), _("Rebuild the server?")
+    verb, question = _("rebuild the server"), _("Rebuild the server?")
     consequence = _("Its root disk is replaced by an image: the data on it is lost.")
     look = "danger"
 

@@ -95,7 +95,7 @@ class StackOperationView(OperationFormView):
 class UpdateStack(StackOperationView):
     creates = True
     permission_required = "cluster.change_stack"
-    verb, question = _("update"), _("Update the stack?")
+    verb, question = _("update the stack"), _("Update the stack?")
     form_class: ClassVar[type[OperationForm]] = UpdateStackForm
     operate = update_stack
 
@@ -113,6 +113,6 @@ class UpdateStack(StackOperationView):
 
 class DeleteStack(StackOperationView):
     permission_required = "cluster.delete_stack"
-    verb, question = _("delete"), _("Delete the stack?")
+    verb, question = _("delete the stack"), _("Delete the stack?")
     consequence = _("All resources of the stack are also deleted. This cannot be undone.")
     operate, look = delete_stack, "danger"

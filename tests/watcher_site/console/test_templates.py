@@ -1,11 +1,19 @@
 """Rules for every template of the console."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.template.loader import get_template
 from django.test import Client, RequestFactory
+from django.urls import get_resolver, reverse
+
+from tests.builders import make_cluster, make_plan, make_server
+from tests.watcher_site.history.test_event_labels import views
+from watcher_site.console.pages import OperationView
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
 PAGES = sorted(TEMPLATES.rglob("*.html"))
@@ -36,3 +44,27 @@ def test_unknown_path_is_html_only_for_browsers(client: Client, db: None, accept
     answer = client.get("/no/such/path", headers={"accept": accepted})
     assert answer.status_code == 404
     assert answer["Content-Type"].startswith(kind)
+
+
+@pytest.mark.parametrize(
+    ("page", "make", "button"),
+    [
+        ("plans:cancel", lambda: make_plan({"a": []}), "Cancel the action plan"),
+        ("plans:start", lambda: make_plan({"a": []}), "Start the action plan"),
+        ("clusters:delete", make_cluster, "Delete the cluster"),
+        ("marks:mark-server", make_server, "Mark as unhealthy"),
+    ],
+)
+def test_confirmation_has_a_button_that_names_the_operation_and_one_that_goes_back(
+    client: Client, cloud_admin: User, page: str, make: Callable[[], Any], button: str
+) -> None:
+    client.force_login(cloud_admin)
+    text = client.get(reverse(page, args=[make().uuid]), headers={"HX-Request": "true"}).content.decode()
+    assert re.findall(r'class="btn btn-[^>]*>([^<]*)<', text) == [button, "Go back"]
+
+
+def test_verb_of_every_confirmation_has_an_object() -> None:
+    pages = views(get_resolver("watcher_site.console.urls").url_patterns)
+    verbs = {str(page.verb) for page in pages if issubclass(page, OperationView) and page.question}
+    assert verbs
+    assert {verb for verb in verbs if " " not in verb} == set()
