@@ -18,7 +18,7 @@ from cluster.console.profiles import MemberList
 from cluster.console.tables import PolicyTable
 from cluster.models import Policy
 from cluster.models.clusters import NAME_LENGTH
-from cluster.operations.policies import create_policy, delete_policy
+from cluster.operations.policies import count_clusters, create_policy, delete_policy
 from cluster.policies.base import PolicyType
 from watcher_site import plugins
 from watcher_site.console.pages import OperationView, RecordPage
@@ -60,6 +60,7 @@ class PolicyPage(RecordPage):
             about=policy_type and gettext(policy_type.description),
             spec=json.dumps(spec, indent=2),
             bindings=bindings,
+            cluster_count=count_clusters(self.object),
             **context,
         )
 
@@ -181,7 +182,7 @@ class DeletePolicy(OperationView):
     permission_required = "cluster.delete_policy"
     verb = _("delete the policy")
     question = _("Delete this policy?")
-    consequence = _("Only a policy that is not attached to a cluster can be deleted.")
+    consequence = _("This cannot be undone.")
 
     def perform(self, record: Policy) -> str:
         delete_policy(record)

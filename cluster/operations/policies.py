@@ -77,6 +77,11 @@ def change_policy(policy: Policy, changes: Mapping[str, Any]) -> Policy:
     return locked
 
 
+def count_clusters(policy: Policy) -> int:
+    """Return the number of clusters to which a policy is attached. It can be deleted only if there are none."""
+    return PolicyBinding.objects.present().filter(policy=policy).count()
+
+
 @transaction.atomic
 def delete_policy(policy: Policy) -> None:
     """Delete a policy that no cluster uses.
@@ -86,7 +91,7 @@ def delete_policy(policy: Policy) -> None:
         NotFound: it was deleted meanwhile.
     """
     locked = lock_present(policy)
-    if number := PolicyBinding.objects.present().filter(policy=locked).count():
+    if number := count_clusters(locked):
         raise Conflict(
             messages.IN_USE.fill(kind="Policy", uuid=policy.uuid, users=f"{number} cluster{pluralize(number)}")
         )

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from cluster.models import Policy, PolicyBinding
@@ -133,6 +135,30 @@ def test_only_a_policy_without_clusters_is_deleted(browser: Client) -> None:
     answer = browser.post(reverse("cluster:delete-policy", args=[used.uuid]), follow=True)
     assert "is in use by 1 cluster" in answer.content.decode()
     assert list(Policy.objects.present()) == [used]
+
+
+@pytest.mark.parametrize(
+    ("clusters", "explanation"), [(0, ""), (1, "Attached to 1 cluster: cannot"), (2, "Attached to 2 clusters: cannot")]
+)
+def test_deletion_is_offered_only_for_a_policy_without_clusters(
+    browser: Client, clusters: int, explanation: str
+) -> None:
+    policy = make_scaling()
+    for number in range(clusters):
+        PolicyBinding.objects.create(cluster=make_cluster(f"web-{number}"), policy=policy, priority=1)
+    text = show(browser, "cluster:policy", policy.uuid)
+    assert (reverse("cluster:delete-policy", args=[policy.uuid]) in text) is not bool(clusters)
+    assert ("Attached to" in text, explanation in text) == (bool(clusters), True)
+
+
+def test_policy_page_query_count_does_not_depend_on_the_number_of_clusters(browser: Client) -> None:
+    policy, counts = make_scaling(), []
+    for number in range(3):
+        PolicyBinding.objects.create(cluster=make_cluster(f"web-{number}"), policy=policy, priority=1)
+        with CaptureQueriesContext(connection) as queries:
+            show(browser, "cluster:policy", policy.uuid)
+        counts.append(len(queries))
+    assert counts[1] == counts[2]
 
 
 @pytest.mark.parametrize("page", ["cluster:new-policy", "cluster:delete-policy"])
