@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.functional import lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -34,7 +35,7 @@ class MarkForm(forms.Form):
         label=_("Reason"),
         required=False,
         max_length=STATUS_MESSAGE_LENGTH,
-        help_text=format_lazy("{} {}.", _("Leave empty for:"), MARKED),
+        help_text=format_lazy(_("Default: “{reason}”"), reason=lazy(translate_message, str)(MARKED)),
     )
 
     def add_refusal(self, refusal: str) -> None:

@@ -83,8 +83,8 @@ class NewClusterForm(OperationForm):
     timeout = forms.IntegerField(
         required=False,
         min_value=0,
-        label=_("Timeout"),
-        help_text=_("For the cluster's actions, in seconds. 0: the site's default."),
+        label=_("Timeout (seconds)"),
+        help_text=_("For the cluster's actions. 0: the site's default."),
     )
     project_id = forms.CharField(
         max_length=PROJECT_LENGTH,
@@ -106,7 +106,9 @@ class ChangeForm(OperationForm):
         label=_("Profile"), empty_label=None, help_text=_("A new profile also changes the servers of the nodes.")
     )
     timeout = forms.IntegerField(
-        label=_("Timeout"), min_value=0, help_text=_("For the cluster's actions, in seconds. 0: the site's default.")
+        label=_("Timeout (seconds)"),
+        min_value=0,
+        help_text=_("For the cluster's actions. 0: the site's default."),
     )
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
@@ -168,15 +170,16 @@ class RecoverClusterForm(RecoverForm):
 
 
 class DeleteForm(OperationForm):
-    """The deletion of a cluster. A check box is required if it has nodes or a running operation."""
+    """The deletion of a cluster. It must be confirmed if it has nodes or a running operation."""
 
-    force = forms.BooleanField(label=_("Also delete the nodes and their servers"))
+    force = forms.BooleanField(label=_("Confirm: the nodes and their servers are also deleted"))
 
     def __init__(self, record: Cluster, *arguments: Any, **options: Any) -> None:
         super().__init__(record, *arguments, **options)
         if has_unfinished_operation(record):
             self.fields["force"].label = _(
-                "Cancel the operations in progress, then delete the cluster with its nodes and their servers"
+                "Confirm: the operations in progress are cancelled, then the cluster is deleted with its nodes and"
+                " their servers"
             )
         elif not record.members().exists():
             del self.fields["force"]

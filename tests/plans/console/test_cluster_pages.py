@@ -130,6 +130,18 @@ def test_deletion_redirects_to_its_plan(browser: Client) -> None:
         assert answer["Location"] == reverse("plans:detail", args=[ActionPlan.objects.latest("pk").uuid])
 
 
+def test_deletion_of_a_cluster_with_nodes_must_be_confirmed(browser: Client) -> None:
+    cluster = make_cluster("web", size=1)
+    text = show(browser, "clusters:delete", cluster.uuid)
+    assert "Confirm: the nodes and their servers are also deleted" in text
+
+
+@pytest.mark.parametrize("page", ["clusters:create", "clusters:change"])
+def test_timeout_of_a_cluster_names_its_unit(browser: Client, page: str) -> None:
+    arguments = [make_cluster("web").uuid] if page == "clusters:change" else []
+    assert "Timeout (seconds)" in show(browser, page, *arguments)
+
+
 @pytest.mark.parametrize(
     ("verb", "fields", "words"),
     [

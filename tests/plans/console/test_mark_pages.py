@@ -49,6 +49,11 @@ def test_server_is_marked_with_a_reason_and_its_mark_removed(browser: Client, se
     assert Server.objects.get().unhealthy_reason is None
 
 
+def test_form_of_a_mark_quotes_the_default_reason(browser: Client, server: Server) -> None:
+    text = show(browser, "marks:mark-server", server)
+    assert f"Default: “{MARKED}”" in text
+
+
 def test_server_page_shows_the_mark_of_its_node(browser: Client, server: Server) -> None:
     node = make_member(status="ACTIVE", server=server)
     assert "Node web is marked unhealthy." in send(browser, "mark-node", node)

@@ -151,6 +151,6 @@ def test_console_offers_to_cancel_the_operations_in_progress(
 ) -> None:
     client.force_login(cloud_admin)
     where = reverse("clusters:delete", args=[cluster.uuid])
-    assert "Cancel the operations in progress" in client.get(where).content.decode()
+    assert "Confirm: the operations in progress are cancelled" in client.get(where).content.decode()
     assert client.post(where, {"force": "on"}).status_code == 302
     assert stuck.actions.get(derived_from=None).state == "CANCELLING"
