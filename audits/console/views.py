@@ -228,6 +228,7 @@ class Resume(AuditOperationView):
     question = _("Resume this audit?")
     possible_in = Audit.sources("resume")
     consequence = _("The audit runs again at its next scheduled time. Missed runs are skipped.")
+    look = "primary"
 
     def perform(self, record: Audit) -> str:
         record.resume_series()

@@ -218,6 +218,7 @@ class EnableExclusion(OperationView):
     verb = _("enable the exclusion")
     question = _("Enable this exclusion?")
     consequence = _("Matching actions are skipped from now on.")
+    look = "primary"
     enabled = True
 
     def perform(self, record: Exclusion) -> str:
@@ -233,6 +234,7 @@ class DisableExclusion(EnableExclusion):
     verb = _("disable the exclusion")
     question = _("Disable this exclusion?")
     consequence = _("No more actions are skipped until the exclusion is enabled again. Skipped actions stay skipped.")
+    look = "danger"
     enabled = False
 
 

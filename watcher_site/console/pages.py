@@ -211,6 +211,8 @@ class OperationView(Page, ByUUID, View, ABC):
     """The operation with its object, such as "delete the action plan": the button of the confirmation."""
     question: ClassVar[Text] = ""
     consequence: ClassVar[Text] = ""
+    look: ClassVar[str] = "danger"
+    """The look of the button that confirms the question: ``danger`` for losses, otherwise ``primary``."""
     possible_in: ClassVar[Collection[str] | None] = None
     """The states in which the operation can be offered; None for all states."""
 

@@ -162,3 +162,14 @@ def test_page_of_an_event_audit_shows_how_to_call_its_webhook(administrator: Cli
     text = page(administrator, audit)
     assert "curl -u alice -X POST" in text
     assert f"http://testserver/v1/webhooks/{audit.uuid}" in text
+
+
+@pytest.mark.parametrize(("operation", "look"), [("suspend", "danger"), ("resume", "primary")])
+def test_confirmation_is_red_only_for_an_operation_that_discards_results(
+    administrator: Client, operation: str, look: str
+) -> None:
+    audit = make_audit(
+        audit_type="CONTINUOUS", interval="300", state="ONGOING" if operation == "suspend" else "SUSPENDED"
+    )
+    text = administrator.get(reverse(f"audits:{operation}", args=[audit.uuid])).content.decode()
+    assert f'class="btn btn-{look}"' in text

@@ -180,3 +180,12 @@ def test_exclusions_are_refused_without_the_view_permission(client: Client, stra
     client.force_login(stranger)
     assert client.get(reverse("exclusions:list")).status_code == 403
     assert client.get(reverse("exclusions:detail", args=[make_exclusion().uuid])).status_code == 403
+
+
+@pytest.mark.parametrize(("operation", "look"), [("enable", "primary"), ("disable", "danger")])
+def test_confirmation_is_red_only_for_an_operation_that_removes_protection(
+    administrator: Client, operation: str, look: str
+) -> None:
+    rule = make_exclusion()
+    text = administrator.get(reverse(f"exclusions:{operation}", args=[rule.uuid])).content.decode()
+    assert f'class="btn btn-{look}"' in text
