@@ -11,6 +11,7 @@ from django.template.loader import get_template
 from django.test import Client, RequestFactory
 from django.urls import get_resolver, reverse
 
+from cluster.models import Cluster, Node, Volume
 from tests.builders import make_cluster, make_plan, make_server
 from tests.watcher_site.history.test_event_labels import views
 from watcher_site.console.pages import OperationView
@@ -68,3 +69,18 @@ def test_verb_of_every_confirmation_has_an_object() -> None:
     verbs = {str(page.verb) for page in pages if issubclass(page, OperationView) and page.question}
     assert verbs
     assert {verb for verb in verbs if " " not in verb} == set()
+
+
+RUNNING = {one.lower() for one in [*Cluster.Status.values, *Node.Status.values, *Volume.Status.values]}
+
+
+@pytest.mark.parametrize("status", sorted(one for one in RUNNING if one.endswith("ing") and one != "warning"))
+def test_status_of_an_operation_in_progress_has_its_colour(status: str) -> None:
+    style = (TEMPLATES / "static" / "watcher_site" / "console.css").read_text()
+    rules = [
+        rule for rule in re.findall(r"([^{}]+)\{([^{}]*)\}", style) if f".state-{status}," in f"{rule[0].strip()},"
+    ]
+    assert [rule[1].strip() for rule in rules if "--tone" in rule[1]] in (
+        ["--tone: var(--ongoing);"],
+        ["--tone: var(--cancelling);"],
+    )
