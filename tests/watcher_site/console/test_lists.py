@@ -133,3 +133,9 @@ def test_every_list_has_a_default_order(cloud_admin: User) -> None:
         view = page()
         view.setup(request)
         assert view.get_queryset().ordered, page
+
+
+def test_empty_result_has_one_link_that_clears_the_filters(browser: Client) -> None:
+    assert text(browser.get(reverse("cluster:servers"), {"name": "none"})).count("Clear filters") == 1
+    make_server("web-1")
+    assert text(browser.get(reverse("cluster:servers"), {"name": "web"})).count("Clear filters") == 1
