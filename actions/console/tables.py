@@ -19,7 +19,7 @@ from watcher_site.console.columns import TABLE_ATTRIBUTES, PlanColumn, StateColu
 from watcher_site.console.naming import Names, find_names, name_objects
 from watcher_site.messages import translate_message
 from watcher_site.templatetags.console import clock, elapsed
-from watcher_site.templatetags.names import copy_button, short
+from watcher_site.templatetags.names import short, uuid_link
 from watcher_site.web.addresses import page_address
 
 format_html_lazy = keep_lazy(str)(format_html)
@@ -65,12 +65,9 @@ def render_resource(action: Action) -> SafeString:
 def render_linked_type(action: Action) -> SafeString:
     """Return the type of an action, the beginning of its UUID with a link, and a mark if it is a derived action."""
     return format_html(
-        '{} <span class="identifier"><a class="uuid" href="{}" title="{}">{}</a>{}</span>{}',
+        "{} {}{}",
         action.action_type,
-        page_address("actions:detail", action.uuid),
-        action.uuid,
-        short(action.uuid),
-        copy_button(action.uuid),
+        uuid_link(action.uuid, "actions:detail"),
         DERIVED if action.derived_from_id else "",
     )
 

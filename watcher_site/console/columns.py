@@ -16,8 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from watcher_site.messages import Text, translate_message
 from watcher_site.templatetags.console import shortened, state_badge, until, when
-from watcher_site.templatetags.names import brief, copy_button, name, plan_link, short, visible
-from watcher_site.web.addresses import page_address
+from watcher_site.templatetags.names import brief, name, plan_link, short, uuid_link, visible
 
 TABLE_ATTRIBUTES = {"class": "table table-hover align-middle mb-0"}
 
@@ -80,10 +79,7 @@ class UUIDColumn(tables.Column):
         self.page = page
 
     def render(self, value: Any) -> SafeString:
-        return format_html(
-            '<span class="identifier"><a class="uuid" href="{}" title="{}">{}</a>{}</span>',
-            *(page_address(self.page, value), value, short(value), copy_button(value)),
-        )
+        return uuid_link(value, self.page)
 
 
 class PlanColumn(tables.Column):

@@ -118,6 +118,14 @@ def short_uuid(uuid: Any) -> SafeString:
     return format_html('<span class="identifier">{}{}</span>', shown, copy_button(uuid))
 
 
+def uuid_link(uuid: Any, page: str) -> SafeString:
+    """Return the beginning of a UUID, with a link to the page of its object and a button that copies all of it."""
+    return format_html(
+        '<span class="identifier"><a class="uuid" href="{}" title="{}">{}</a>{}</span>',
+        *(page_address(page, uuid), uuid, short(uuid), copy_button(uuid)),
+    )
+
+
 def named_link(text: str, uuid: Any, page: str) -> SafeString:
     """Return a link to the page of an object by its name, with the beginning of its UUID."""
     link = format_html('<a href="{}" title="{}">{}</a>', page_address(page, uuid), visible(text), name(brief(text)))
@@ -131,6 +139,13 @@ def plan_name(plan: Any) -> str:
 
 
 @register.simple_tag
-def plan_link(plan: Any) -> SafeString:
-    """Show the name of an action plan with a link to its page, and the beginning of its UUID."""
-    return named_link(plan.called or _("Action plan"), plan.uuid, "plans:detail")
+def plan_link(plan: Any, after_kind: bool = False) -> SafeString:
+    """Show the name of an action plan with a link to its page, and the beginning of its UUID.
+
+    Args:
+        after_kind: whether the words "Action plan" precede. A plan without a name then has only the UUID.
+    """
+    text = plan.called
+    if after_kind and not text:
+        return uuid_link(plan.uuid, "plans:detail")
+    return named_link(text or _("Action plan"), plan.uuid, "plans:detail")

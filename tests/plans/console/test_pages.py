@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import strip_tags
 from pytest_django import Settings
 
 from actions.graph.proposals import ProposedAction
@@ -67,6 +68,22 @@ def test_plan_list_shows_the_progress_of_each_plan(administrator: Client) -> Non
     text = administrator.get(reverse("plans:list")).content.decode()
     assert "nightly" in text
     assert "1 of 2" in text
+
+
+@pytest.mark.parametrize("audit", [None, "nightly"])
+def test_plan_page_contains_the_words_action_plan_once(administrator: Client, audit: str | None) -> None:
+    plan = make_plan(audit=audit and make_audit(audit))
+    (header,) = re.findall('<header class="page-header">.*?</h1>', page(administrator, plan), re.DOTALL)
+    text = " ".join(strip_tags(header).split())
+    assert text.count("Action plan") == 1
+
+
+@pytest.mark.parametrize("name", ["preflight", "timeline"])
+def test_pages_of_a_plan_without_a_name_link_it_by_its_uuid(administrator: Client, name: str) -> None:
+    plan = make_plan()
+    text = administrator.get(reverse(f"plans:{name}", args=[plan.uuid])).content.decode()
+    (eyebrow,) = re.findall('<p class="eyebrow">.*?</p>', text, re.DOTALL)
+    assert " ".join(strip_tags(eyebrow).split()) == f"Action plan {str(plan.uuid)[:8]} ?"
 
 
 def test_plan_list_is_filtered_by_state(administrator: Client) -> None:
