@@ -3,9 +3,7 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils.functional import lazy
 from django.utils.text import format_lazy
@@ -15,10 +13,8 @@ from cluster.models import Node, Server, Stack, StackResource
 from cluster.models.stacks import MARKED
 from plans.console.stacks.pages import resource_address, stack_page_address
 from plans.operations.marks import REASON, mark
-from watcher_site.console.pages import OperationView
-from watcher_site.console.resumable_forms import ResumableFormPage
+from watcher_site.console.resumable_forms import FormOperationView
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, translate_message
-from watcher_site.refusals import Refused
 from watcher_site.request_context import caller_of
 
 # The kinds of marked objects.
@@ -44,7 +40,7 @@ class MarkForm(forms.Form):
         self.add_error("reason" if name == REASON else None, text if name == REASON else refusal)
 
 
-class MarkView(ResumableFormPage, OperationView):
+class MarkView(FormOperationView):
     """Marks a record as unhealthy, and redirects to its page."""
 
     verb, question = _("mark as unhealthy"), _("Mark as unhealthy?")
@@ -52,25 +48,8 @@ class MarkView(ResumableFormPage, OperationView):
     unhealthy: ClassVar[bool] = True
     page: ClassVar[str]
 
-    def render_confirmation(self, record: Any) -> HttpResponse:
-        return self.show(record, MarkForm(self.resumed_data()))
-
-    def show(self, record: Any, form: MarkForm) -> HttpResponse:
-        context = {"record": record, "view": self, "form": form, "back": self.redirect_url(record, False)}
-        return render(self.request, "clusters/operation.html", context)
-
-    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        record = self.get_object()
-        self.submitted = form = MarkForm(request.POST)
-        if not form.is_valid():
-            return self.show(record, form)
-        try:
-            messages.success(request, self.perform(record))
-        except Refused as refusal:
-            form.add_refusal(translate_message(str(refusal)))
-            self.record_problem(refusal, record)
-            return self.show(record, form)
-        return redirect(self.redirect_url(record, True))
+    def form(self, record: Any, data: QueryDict | None = None) -> MarkForm:
+        return MarkForm(data)
 
     def perform(self, record: Any) -> str:
         found = mark(record, self.unhealthy, self.submitted.cleaned_data["reason"], caller_of(self.request))

@@ -1,8 +1,10 @@
 """Forms that are submitted after the session has ended are stored, and shown again after the login."""
 
+from abc import abstractmethod
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
@@ -13,8 +15,9 @@ from django.utils.translation import gettext_lazy as _
 from django_htmx.http import HttpResponseClientRefresh
 
 from watcher_site.accounts.login_limits import LoginsBusy, LoginsLimited
-from watcher_site.console.pages import Page
+from watcher_site.console.pages import OperationView, Page
 from watcher_site.messages import translate_message
+from watcher_site.refusals import Refused
 
 KEPT = "kept_form"
 
@@ -39,6 +42,40 @@ class ResumableFormPage(Page):
             return None
         del self.request.session[KEPT]
         return QueryDict(kept["fields"])
+
+
+class FormOperationView(ResumableFormPage, OperationView):
+    """An operation with a form, which is shown again with the reason of a refusal.
+
+    The form has a method ``add_refusal``, which adds this reason to the field that it concerns.
+    """
+
+    submitted: Any
+    """The form that was sent, for `perform`."""
+
+    @abstractmethod
+    def form(self, record: Any, data: QueryDict | None = None) -> Any:
+        """Return the form for a record, with the data that were sent."""
+
+    def render_confirmation(self, record: Any) -> HttpResponse:
+        return self.show(record, self.form(record, self.resumed_data()))
+
+    def show(self, record: Any, form: Any) -> HttpResponse:
+        context = {"record": record, "view": self, "form": form, "back": self.redirect_url(record, False)}
+        return render(self.request, "operation.html", context)
+
+    def post(self, request: HttpRequest, **_path: Any) -> HttpResponse:
+        record = self.get_object()
+        self.submitted = form = self.form(record, request.POST)
+        if not form.is_valid():
+            return self.show(record, form)
+        try:
+            messages.success(request, self.perform(record))
+        except Refused as refusal:
+            form.add_refusal(translate_message(str(refusal)))
+            self.record_problem(refusal, record)
+            return self.show(record, form)
+        return redirect(self.redirect_url(record, True))
 
 
 def other_login_methods(request: HttpRequest) -> list[dict[str, Any]]:

@@ -3,9 +3,6 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -34,15 +31,12 @@ from plans.operations.clusters import (
     update_cluster,
 )
 from plans.operations.nodes import check_node, delete_node, recover_node
-from watcher_site.console.pages import OperationView
-from watcher_site.console.resumable_forms import ResumableFormPage
-from watcher_site.messages import translate_message
-from watcher_site.refusals import Refused
+from watcher_site.console.resumable_forms import FormOperationView
 from watcher_site.request_context import caller_of
 from watcher_site.templatetags.console import linked
 
 
-class OperationFormView(ResumableFormPage, OperationView):
+class OperationFormView(FormOperationView):
     """A page with a ``form_class``. It plans the operation with ``operate``, and links the plan in a message."""
 
     form_class: ClassVar[type[OperationForm]] = OperationForm
@@ -55,26 +49,6 @@ class OperationFormView(ResumableFormPage, OperationView):
 
     def form(self, record: Any, data: Any = None) -> OperationForm:
         return self.form_class(record, data, may_start=self.may("plans.start_actionplan"))
-
-    def render_confirmation(self, record: Any) -> HttpResponse:
-        return self.show(record, self.form(record, self.resumed_data()))
-
-    def show(self, record: Any, form: OperationForm) -> HttpResponse:
-        context = {"record": record, "view": self, "form": form, "back": self.redirect_url(record, False)}
-        return render(self.request, "clusters/operation.html", context)
-
-    def post(self, request: HttpRequest, **_: Any) -> HttpResponse:
-        record = self.get_object()
-        self.submitted = form = self.form(record, request.POST)
-        if not form.is_valid():
-            return self.show(record, form)
-        try:
-            messages.success(request, self.perform(record))
-        except Refused as refusal:
-            form.add_refusal(translate_message(str(refusal)))
-            self.record_problem(refusal, record)
-            return self.show(record, form)
-        return redirect(self.redirect_url(record, True))
 
     def perform(self, record: Any) -> str:
         form = self.submitted

@@ -4,10 +4,8 @@ from typing import Any
 
 import django_tables2 as tables
 from django import forms
-from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as translate
 from django.utils.translation import gettext_lazy as _
@@ -21,9 +19,7 @@ from plans.console.servers import mark_of
 from plans.operations.servers import delete_server, give_up_server, rebuild_server
 from watcher_site.console.columns import TABLE_ATTRIBUTES
 from watcher_site.console.pages import ListPage, OperationView, RecordPage
-from watcher_site.console.resumable_forms import ResumableFormPage
-from watcher_site.messages import translate_message
-from watcher_site.refusals import Refused
+from watcher_site.console.resumable_forms import FormOperationView
 from watcher_site.request_context import CallingContext, caller_of
 
 
@@ -144,31 +140,14 @@ class RebuildForm(forms.Form):
         self.add_error(None, refusal)
 
 
-class RebuildServer(ResumableFormPage, OwnServerOperationView):
+class RebuildServer(FormOperationView, OwnServerOperationView):
     history_event = "server.rebuild"
     verb, question = _("rebuild the server"), _("Rebuild the server?")
     consequence = _("Its root disk is replaced by an image: the data on it is lost.")
     look = "danger"
 
-    def render_confirmation(self, record: Server) -> HttpResponse:
-        return self.show(record, RebuildForm(self.resumed_data()))
-
-    def show(self, record: Server, form: RebuildForm) -> HttpResponse:
-        context = {"record": record, "view": self, "form": form, "back": self.redirect_url(record, False)}
-        return render(self.request, "clusters/operation.html", context)
-
-    def post(self, request: HttpRequest, **_path: Any) -> HttpResponse:
-        record = self.get_object()
-        self.submitted = form = RebuildForm(request.POST)
-        if not form.is_valid():
-            return self.show(record, form)
-        try:
-            messages.success(request, self.perform(record))
-        except Refused as refusal:
-            form.add_refusal(translate_message(str(refusal)))
-            self.record_problem(refusal, record)
-            return self.show(record, form)
-        return redirect(self.redirect_url(record, True))
+    def form(self, record: Server, data: QueryDict | None = None) -> RebuildForm:
+        return RebuildForm(data)
 
     def perform(self, record: Server) -> str:
         rebuild_server(record, self.submitted.cleaned_data["image"] or None, self.caller(record))
