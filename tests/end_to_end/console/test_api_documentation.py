@@ -65,3 +65,29 @@ def test_action_is_skipped_from_the_page(page: Page, action: Action) -> None:
     expect(block.locator(".live-responses-table tbody .response-col_status").first).to_contain_text("200")
     expect(block.locator(".live-responses-table")).to_contain_text("Action skipped by user.")
     assert page.complaints == []
+
+
+def test_page_without_javascript_says_that_it_requires_it(
+    live_server: LiveServer, cloud_admin: User, client: Client
+) -> None:
+    client.force_login(cloud_admin)
+    session = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}
+    with browser_page(base_url=live_server.url, java_script_enabled=False) as page:
+        page.context.add_cookies([session])
+        page.goto("/v1/docs/")
+        expect(page.locator("#documentation")).to_contain_text("This page requires JavaScript")
+
+
+def test_failure_to_load_the_scripts_is_shown(page: Page) -> None:
+    page.route("**/swagger-ui-bundle*", lambda route: route.abort())
+    page.goto("/v1/docs/")
+    expect(page.locator("#documentation")).to_contain_text("This page requires JavaScript")
+
+
+@pytest.mark.parametrize("status", [0, 401, 500])
+def test_failure_to_load_the_document_ends_the_loading_indicator(page: Page, status: int) -> None:
+    page.route("**/openapi.json*", lambda route: route.fulfill(status=status) if status else route.abort())
+    page.goto("/v1/docs/")
+    expect(page.locator("#documentation")).to_contain_text("Failed to load API definition")
+    expect(page.locator("#documentation")).not_to_contain_text("This page requires JavaScript")
+    expect(page.locator(".loading")).to_have_count(0)
