@@ -9,7 +9,8 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from tests.builders import make_audit
+from plans.models import ActionPlan
+from tests.builders import make_audit, make_plan
 from tests.end_to_end.console.browser import browser_page
 
 pytestmark = [
@@ -20,6 +21,12 @@ pytestmark = [
 ]
 
 DESK, PHONE = 1400, 390
+# The number of rows that the lower edge of a list cuts.
+CUT_ROWS = """(list) => {
+  const edge = list.getBoundingClientRect().bottom;
+  const rows = [...list.children].map((row) => row.getBoundingClientRect());
+  return rows.filter((row) => row.top < edge - 1 && row.bottom > edge + 1).length;
+}"""
 
 
 @pytest.fixture
@@ -47,3 +54,18 @@ def test_empty_list_has_no_button_for_a_comparison(page: Page, name: str) -> Non
 def test_list_with_rows_has_a_button_for_a_comparison(rows: None, page: Page) -> None:
     page.goto(reverse("audits:list"))
     expect(page.get_by_role("button", name="Compare selected")).to_be_visible()
+
+
+@pytest.fixture
+def large_plan(transactional_db: None) -> ActionPlan:
+    """Return a plan of 20 layers, whose actions are not drawn."""
+    return make_plan({str(number): [str(number - 20)] if number >= 20 else [] for number in range(400)})
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+def test_list_of_layers_is_cut_between_two_rows(large_plan: ActionPlan, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(reverse("plans:detail", args=[large_plan.uuid]))
+    assert page.locator("#layers li").count() == 20
+    assert page.locator("#layers").evaluate("(list) => list.scrollHeight > list.clientHeight")
+    assert page.locator("#layers").evaluate(CUT_ROWS) == 0
