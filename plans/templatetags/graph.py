@@ -12,7 +12,7 @@ from plans.console.graph.layers import Layer
 from plans.console.graph.picture import Box, Stroke, shorten_label
 from watcher_site.messages import translate_message
 from watcher_site.templatetags.console import state_bar
-from watcher_site.templatetags.names import visible
+from watcher_site.templatetags.names import svg_label, visible
 from watcher_site.web.addresses import page_address
 
 TYPE_LENGTH = 26
@@ -50,12 +50,13 @@ def graph_boxes(boxes: Iterable[Box], details: bool) -> SafeString:
 def draw_box(box: Box, details: bool) -> str:
     action, place = box.action, box.place
     resource, label = escape(visible(box.resource)), escape(box.resource_label)
+    marked_label = svg_label(box.resource, shorten_label)
     kind, state = escape(action.action_type), escape(action.state)
     short_kind, kind_label = escape(shorten_label(action.action_type, TYPE_LENGTH)), escape(box.type_label)
     message = action.status_message if details else generic_message(action.state, action.status_message)
     message = f": {escape(visible(translate_message(message)))}" if message else ""
     name, first_line, second_line = (
-        (f"{label} {short_kind}", label, short_kind) if label else (kind_label, kind_label, "")
+        (f"{label} {short_kind}", marked_label, short_kind) if label else (kind_label, kind_label, "")
     )
     # The blanks separate the texts in the accessible name of the link.
     return (

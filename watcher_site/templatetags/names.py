@@ -1,6 +1,7 @@
 """Template tags for names and identifiers of objects: escaped, with links, and with copy buttons."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django import template
@@ -71,6 +72,23 @@ def name(text: Any) -> SafeString:
         end = match.end()
     parts.append(conditional_escape(text[end:]))
     return mark_safe(f"<bdi>{''.join(parts)}</bdi>")  # noqa: S308 (each part was escaped)
+
+
+def svg_label(text: str, shorten: Callable[[str], str]) -> SafeString:
+    """Return a shortened name for a text of SVG, in which control characters are marked by elements.
+
+    Args:
+        shorten: cuts the text with plain marks at its end. If it also changes the text before, marks are plain.
+    """
+    label, parts, end, growth = shorten(visible(text)), [], 0, 0
+    for match in INVISIBLE.finditer(text):
+        mark, begin = mark_of(match[0]), match.start() + growth
+        if not label.startswith(mark, begin):
+            break
+        parts += [conditional_escape(label[end:begin]), format_html('<tspan class="control">{}</tspan>', mark)]
+        end, growth = begin + len(mark), growth + len(mark) - 1
+    parts.append(conditional_escape(label[end:]))
+    return mark_safe("".join(parts))  # noqa: S308 (each part was escaped)
 
 
 def mark_invisible(html: str) -> str:

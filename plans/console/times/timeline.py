@@ -23,7 +23,7 @@ from actions.models.naming import resource
 from actions.models.querysets import ActionQuerySet
 from plans.models import ActionPlan
 from watcher_site.messages import cut
-from watcher_site.templatetags.names import visible
+from watcher_site.templatetags.names import svg_label, visible
 from watcher_site.windows.durations import describe_duration
 
 BY_ACTION, BY_WORKER, BY_NODE = "action", "worker", "node"
@@ -102,7 +102,7 @@ class Bar:
 
 @dataclass
 class Lane:
-    """The rows of one action, process or node. ``top`` is the position of the first one."""
+    """The rows of one action, process or node. The label is SVG, and ``top`` is the position of the first row."""
 
     label: str
     top: int
@@ -169,6 +169,10 @@ class Timeline:
     groups: list[Group] = field(default_factory=list)
 
     @property
+    def label_width(self) -> int:
+        return LABEL - 6
+
+    @property
     def width(self) -> int:
         return LABEL + PLOT + 20
 
@@ -231,14 +235,18 @@ def draw_timeline(rows: Sequence[Row], pauses: Sequence[Interval], grouping: str
 
 def own_lane(row: Row, number: int, scale: Scale) -> Lane:
     top = AXIS + ROW * number
-    return Lane(cut(visible(row.action.called), LABEL_LENGTH), top, bars=bars_of(row, row.intervals, top, scale))
+    return Lane(label_of(row.action.called), top, bars=bars_of(row, row.intervals, top, scale))
+
+
+def label_of(text: str) -> SafeString:
+    return svg_label(text, lambda shown: cut(shown, LABEL_LENGTH))
 
 
 def shared_lanes(members: dict[str, list[Row]], scale: Scale) -> list[Lane]:
     """Return a lane for each process or node, with as many rows as actions ran there at the same time."""
     lanes, top = [], AXIS
     for label in sorted(members):
-        lane = Lane(cut(visible(label), LABEL_LENGTH) or _("none"), top)
+        lane = Lane(label_of(label) or _("none"), top)
         free: list[datetime] = []
         for row in sorted(members[label], key=lambda row: row.start or scale.end):
             shown = [one for one in row.intervals if one.kind in SHAPES]

@@ -158,3 +158,19 @@ def test_label_with_control_characters_is_cut_with_their_marks() -> None:
     )
     (box,) = picture_of(plan, 1)["boxes"]
     assert box.resource_label == "evil-U+202Egpj.ex…"
+
+
+def test_box_marks_control_characters_with_elements(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    plan = make_plan()
+    Action.objects.create(action_plan=plan, action_type="nop", input_parameters={"resource_name": "evil\u202ename"})
+    page = client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
+    assert '>evil<tspan class="control">U+202E</tspan>name</text>' in page
+    assert 'aria-label="evilU+202Ename nop PENDING"' in page
+
+
+def test_list_of_layers_has_a_heading_without_the_words_about_arrows(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    page = client.get(reverse("plans:detail", args=[make_large_plan().uuid])).content.decode()
+    (heading,) = re.findall('<h2 id="graph-heading">(.*?)</h2>', page, re.DOTALL)
+    assert heading.split() == ["Layers"]

@@ -125,6 +125,14 @@ def test_plan_page_marks_control_characters(browser: Client, page: str) -> None:
     assert [text[match.start() - 60 : match.end()] for match in INVISIBLE_IN_HTML.finditer(text)] == []
 
 
+@pytest.mark.django_db
+def test_timeline_marks_control_characters_of_processes_and_parameters(browser: Client) -> None:
+    text = text_of(browser, reverse("plans:timeline", args=[make_hostile_rows().uuid]))
+    cells = re.findall(r'<span class="manner">.*?</td>|<td data-label="Process".*?</td>', text, re.DOTALL)
+    assert len(cells) == 2
+    assert [cell for cell in cells if '<span class="control">U+202E</span>' not in cell] == []
+
+
 def records(patterns: Any = None, space: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the names of all pages and dialogs about one record, with its model."""
     for pattern in get_resolver("watcher_site.console.urls").url_patterns if patterns is None else patterns:

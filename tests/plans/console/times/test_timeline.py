@@ -63,6 +63,19 @@ def test_only_the_last_attempt_has_the_colour_of_the_state() -> None:
     assert looks(drawn(failed)) == [["running fill-skipped", "deferred", last, "suspended", last]]
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("evil\u202ename", 'migrate evil<tspan class="control">U+202E</tspan>name'),
+        ("U+202E\u202e", 'migrate U+202E<tspan class="control">U+202E</tspan>'),
+        ("<b>" + "x" * 18 + "\u202e", f"migrate &lt;b&gt;{'x' * 18}U+…"),
+        ("x" * 40 + "\u202e", f"migrate {'x' * 23}…"),
+    ],
+)
+def test_label_marks_control_characters_with_elements(name: str, label: str) -> None:
+    assert [lane.label for lane in drawn(row(name, (Kind.RUNNING, 0, 10, 1))).lanes] == [label]
+
+
 def test_overlapping_actions_of_a_process_have_separate_rows() -> None:
     rows = [
         *(row("a", (Kind.RUNNING, 0, 10, 1)), row("b", (Kind.RUNNING, 5, 20, 1)), row("c", (Kind.RUNNING, 10, 30, 1))),
