@@ -65,13 +65,12 @@ class OwnPage(Page):
 class LocalPage(OwnPage):
     """A page for users with a local account. Keystone users have neither tokens nor a password here."""
 
+    def exists_for(self, user: Any) -> bool:
+        return not isinstance(user, KeystoneUser)
+
     def has_permission(self) -> bool:
         user = self.request.user
-        return (
-            super().has_permission()
-            and not isinstance(user, KeystoneUser)
-            and may_manage_own_tokens(self.policy, user)
-        )
+        return super().has_permission() and self.exists_for(user) and may_manage_own_tokens(self.policy, user)
 
 
 def may_manage_own_tokens(policy: str, user: Any) -> bool:
@@ -272,9 +271,8 @@ class OwnPassword(LocalPage, View):
     history_event = "user.change_password"
     http_method_names = ["get", "post"]
 
-    def has_permission(self) -> bool:
-        user: Any = self.request.user
-        return super().has_permission() and bool(user.has_usable_password())
+    def exists_for(self, user: Any) -> bool:
+        return super().exists_for(user) and bool(user.has_usable_password())
 
     def get(self, request: Any) -> HttpResponse:
         return self.show(OwnPasswordForm(request))

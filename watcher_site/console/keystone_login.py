@@ -236,14 +236,17 @@ class ScopeChoice(View):
 
 
 class ScopeChange(Page, View):
-    """The change of the scope of a session."""
+    """The change of the scope of a session. Only sessions of users of Keystone have one."""
 
     permission_required = ()
     history_event = "user.change_scope"
     http_method_names = ["get", "post"]
 
+    def exists_for(self, user: Any) -> bool:
+        return isinstance(user, KeystoneUser)
+
     def has_permission(self) -> bool:
-        return isinstance(self.request.user, KeystoneUser)
+        return self.exists_for(self.request.user)
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         if not self.has_permission():

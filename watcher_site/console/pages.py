@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.mixins import PermissionRequiredMixin
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.shortcuts import redirect, render
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
@@ -43,7 +43,11 @@ SAFE_METHODS = ("GET", "HEAD")
 
 
 class Page(PermissionRequiredMixin):
-    """A page for users with ``permission_required``. Others are redirected to the login, or get 403."""
+    """A page for users with ``permission_required``. Others are redirected to the login, or get 403.
+
+    A user for whom the page cannot exist, such as that of a password for a user of Keystone, gets 404, which is not
+    recorded as a refusal.
+    """
 
     request: HttpRequest
 
@@ -59,6 +63,14 @@ class Page(PermissionRequiredMixin):
             self.request.policy_target = target_of(self.get_object())  # type: ignore[attr-defined]
         first, *further = self.get_permission_required()
         return self.may(first, self.policy) and all(map(self.may, further))
+
+    def exists_for(self, user: Any) -> bool:
+        """Return whether the page exists for this kind of user, whatever the permissions."""
+        return True
+
+    def render_absence(self) -> HttpResponse:
+        """Return the response for a user for whom the page does not exist. Raises: `Http404`, the default."""
+        raise Http404
 
     def may(self, permission: str, policy: str = "") -> bool:
         """Return whether this user may perform an operation, by its policy for the object of the page."""
@@ -76,6 +88,8 @@ class Page(PermissionRequiredMixin):
         if getattr(self.request, "htmx", False) and not self.request.user.is_authenticated:
             return HttpResponseClientRefresh()
         if self.request.user.is_authenticated:
+            if not self.exists_for(self.request.user):
+                return self.render_absence()
             uuid = getattr(self, "kwargs", {}).get("uuid")
             self.add_history_entry(PERMISSION_DENIED.text, uuid and str(uuid))
         return super().handle_no_permission()

@@ -1,11 +1,14 @@
 """The base of pages about objects of the user's projects."""
 
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
 
-from watcher_site.authorization.enforcement import projects_by
+from watcher_site.authorization.enforcement import known_projects, projects_by
 from watcher_site.console.pages import Page
 from watcher_site.keystone.users import KeystoneUser
 
@@ -13,8 +16,8 @@ from watcher_site.keystone.users import KeystoneUser
 class OwnProjectsMixin(Page):
     """A mixin for pages about objects of the projects of which the user is a member, as in the API for members.
 
-    Objects of other projects are not found. ``project_policy`` is the policy of the same request to the API, which
-    decides about each project.
+    Objects of other projects are not found. A user without a project, such as a cloud administrator, gets a page that
+    says so. ``project_policy`` is the policy of the same request to the API, which decides about each project.
     """
 
     permission_required: Any = ()
@@ -26,6 +29,15 @@ class OwnProjectsMixin(Page):
     @cached_property
     def projects(self) -> frozenset[str]:
         return projects_by(self.project_policy, self.request.user)
+
+    def exists_for(self, user: Any) -> bool:
+        """Return whether the user has a project. One whose roles in the project permit nothing is refused instead."""
+        return bool(known_projects(user) or getattr(user, "project_id", None))
+
+    def render_absence(self) -> HttpResponse:
+        is_of_keystone = isinstance(self.request.user, KeystoneUser)
+        context = {"is_of_keystone": is_of_keystone}
+        return render(self.request, "projects/no_project.html", context, status=HTTPStatus.NOT_FOUND)
 
     def has_permission(self) -> bool:
         user: Any = self.request.user

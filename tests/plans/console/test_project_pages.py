@@ -28,6 +28,7 @@ from tests.builders import (
 from tests.conftest import person
 from tests.plans.inline import run_waiting
 from watcher_site.accounts.projects import add_member
+from watcher_site.models import HistoryEntry
 from watcher_site.request_context import seal
 from watcher_site.web.middleware import KEYSTONE_KEY
 
@@ -77,6 +78,17 @@ def buttons_of(records: dict[str, Any]) -> list[str]:
     ]
 
 
+def log_in_by_keystone(client: Client, settings: Settings, **attributes: Any) -> None:
+    """Start a session of a user of Keystone, by default in the project acme."""
+    settings.KEYSTONE_URL = "http://127.0.0.1:9/v3"
+    user = {"user_id": "id-of-rosa", "name": "rosa", "scope": "project", "project_id": "acme", **attributes}
+    session = client.session
+    session[KEYSTONE_KEY] = {"user": user, "domain": "Default", "project": user["project_id"], "tokens": seal({})}
+    session[KEYSTONE_KEY] |= {"expires_at": time() + 3600, "checked_at": time()}
+    session.save()
+
+
+ADMINISTRATORS_PAGES = ("cluster:servers", "stacks:list", "clusters:list", "users:list")
 LISTS = ("projects:servers", "projects:stacks", "projects:clusters")
 
 
@@ -139,12 +151,59 @@ def test_each_button_requires_confirmation(member: Client, records: Any) -> None
     assert not Action.objects.exists()
 
 
-def test_project_pages_are_refused_without_a_project(client: Client, stranger: User, records: Any) -> None:
+def test_project_pages_are_not_found_without_a_project(client: Client, stranger: User, records: Any) -> None:
     client.force_login(stranger)
     paths = [*map(reverse, LISTS), *pages_of(records["acme"]), *buttons_of(records["acme"])]
-    assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 403)
+    assert {path: client.get(path).status_code for path in paths} == dict.fromkeys(paths, 404)
     buttons = buttons_of(records["acme"])
-    assert {path: client.post(path).status_code for path in buttons} == dict.fromkeys(buttons, 403)
+    assert {path: client.post(path).status_code for path in buttons} == dict.fromkeys(buttons, 404)
+    assert not Action.objects.exists()
+
+
+@pytest.mark.parametrize("page", LISTS)
+def test_project_pages_without_a_project_name_who_can_add_the_user_to_one(
+    client: Client, stranger: User, page: str
+) -> None:
+    client.force_login(stranger)
+    text = client.get(reverse(page)).content.decode()
+    assert "You are a member of no project." in text
+    assert "A cloud administrator can add you to one." in text
+    assert [reverse(name) for name in ADMINISTRATORS_PAGES if f'href="{reverse(name)}"' in text] == []
+
+
+@pytest.mark.parametrize("page", LISTS)
+def test_project_pages_without_a_project_link_the_pages_of_administrators(
+    client: Client, cloud_admin: User, page: str
+) -> None:
+    client.force_login(cloud_admin)
+    answer = client.get(reverse(page))
+    text = answer.content.decode().partition("<main")[2]
+    assert "You are a member of no project." in text
+    assert "A cloud administrator can" not in text
+    assert [name for name in ADMINISTRATORS_PAGES if f'href="{reverse(name)}"' not in text] == []
+
+
+def test_missing_project_is_not_recorded_as_a_refusal(client: Client, cloud_admin: User, records: Any) -> None:
+    client.force_login(cloud_admin)
+    for path in (*map(reverse, LISTS), *pages_of(records["acme"])):
+        client.get(path)
+    assert not HistoryEntry.objects.exists()
+
+
+def test_project_pages_offer_the_scopes_to_a_keystone_user_of_the_system(client: Client, settings: Settings) -> None:
+    log_in_by_keystone(client, settings, scope="system", project_id=None, roles=["admin"])
+    answer = client.get(reverse("projects:servers"))
+    text = answer.content.decode()
+    assert (answer.status_code, "The scope of your session is not a project." in text) == (404, True)
+    assert f'href="{reverse("account:scope")}"' in text
+
+
+def test_project_pages_are_refused_to_a_keystone_user_without_a_role_in_the_project(
+    client: Client, settings: Settings
+) -> None:
+    log_in_by_keystone(client, settings, roles=["auditor"])
+    assert client.get(reverse("projects:servers")).status_code == 403
+    assert HistoryEntry.objects.get().outcome == "refused"
 
 
 def test_project_pages_redirect_to_the_login_without_a_session(client: Client, records: Any) -> None:
@@ -154,12 +213,7 @@ def test_project_pages_redirect_to_the_login_without_a_session(client: Client, r
 def test_keystone_reader_of_a_project_sees_its_records_without_buttons(
     client: Client, records: Any, settings: Settings
 ) -> None:
-    settings.KEYSTONE_URL = "http://127.0.0.1:9/v3"
-    user = {"user_id": "id-of-rosa", "name": "rosa", "scope": "project", "project_id": "acme", "roles": ["reader"]}
-    session = client.session
-    session[KEYSTONE_KEY] = {"user": user, "domain": "Default", "project": "acme", "tokens": seal({})}
-    session[KEYSTONE_KEY] |= {"expires_at": time() + 3600, "checked_at": time()}
-    session.save()
+    log_in_by_keystone(client, settings, roles=["reader"])
     buttons = buttons_of(records["acme"])
     for path in pages_of(records["acme"]):
         text = client.get(path).content.decode()
@@ -338,9 +392,9 @@ def test_profiles_of_other_projects_are_not_offered(member: Client) -> None:
 
 
 @pytest.mark.parametrize("page", ["projects:stack-create", "projects:cluster-create"])
-def test_creation_forms_are_refused_without_a_project(client: Client, page: str) -> None:
+def test_creation_forms_are_not_found_without_a_project(client: Client, page: str) -> None:
     client.force_login(person("nobody"))
-    assert client.get(reverse(page)).status_code == 403
+    assert client.get(reverse(page)).status_code == 404
 
 
 def test_template_form_keeps_the_chosen_project(member: Client) -> None:
