@@ -55,7 +55,11 @@ def cut(text: str, length: int = STATUS_MESSAGE_LENGTH) -> str:
     UUIDs are not cut, and words not at hyphens. This is for the site's own messages, and for reasons of marks. Other
     text of users is refused, not cut, when it is too long.
     """
-    text = without_controls(text)
+    return shorten(without_controls(text), length)
+
+
+def shorten(text: str, length: int) -> str:
+    """Return a text cut as `cut` does, with its control characters, which pages mark."""
     if len(text) <= length:
         return text
     # Words beyond four times the length cannot be part of the result.

@@ -30,7 +30,7 @@ from watcher_site.console.lists.filters import LONGEST, NAME_OR_UUID, NameFilter
 from watcher_site.console.naming import Names, find_names, name_objects
 from watcher_site.messages import cut
 from watcher_site.templatetags.console import elapsed, until, when
-from watcher_site.templatetags.names import plan_link
+from watcher_site.templatetags.names import plan_link, visible
 
 # The shown length of a user's name, which leaves space for the other columns.
 NAME_LENGTH = 24
@@ -91,7 +91,7 @@ class StartColumn(TimeColumn):
     def render(self, value: Any, record: Any = None) -> SafeString:
         if not record.started_by:
             return format_html("{}", when(value))
-        by = _("by %(user)s") % {"user": cut(record.started_by, NAME_LENGTH)}
+        by = _("by %(user)s") % {"user": cut(visible(record.started_by), NAME_LENGTH)}
         return format_html(
             '<span>{}<br><span class="secondary" title="{}">{}</span></span>', when(value), record.started_by, by
         )

@@ -24,10 +24,11 @@ from watcher_site.console.lists.filters import ObjectFilter
 from watcher_site.console.pages import ListPage, Page
 from watcher_site.history.event_labels import OUTCOMES, describe_event, describe_outcome
 from watcher_site.history.reading import FILTERS, FORMATS, details_in_words, download, narrow
-from watcher_site.messages import UUIDS, translate_message
+from watcher_site.messages import UUIDS, cut, translate_message
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.templatetags.console import find_links, head, linked, short
+from watcher_site.templatetags.names import mark_plainly
 
 
 class HistoryTable(tables.Table):
@@ -46,7 +47,7 @@ class HistoryTable(tables.Table):
     def before_render(self, request: HttpRequest) -> None:
         """Find the pages of all objects in the shown rows, in a few queries."""
         entries = [row.record for row in self.paginated_rows]
-        texts = [text for one in entries for text in (one.message, details_in_words(one.details))]
+        texts = [text for one in entries for text in (one.message, describe_details(one))]
         mentioned = {UUID(identifier) for text in texts for identifier in UUIDS.findall(text)}
         self.links: dict[UUID, SafeString] = find_links(
             mentioned | {one.object_uuid for one in entries if one.object_uuid}
@@ -64,9 +65,7 @@ class HistoryTable(tables.Table):
     def render_message(self, value: str, record: HistoryEntry) -> SafeString:
         if not (value or record.details or record.request_id):
             return mark_safe("")
-        message, details = (
-            self.with_links(text) for text in (translate_message(value), details_in_words(record.details))
-        )
+        message, details = (self.with_links(text) for text in (translate_message(value), describe_details(record)))
         text = format_html('<span class="first-lines">{} <span class="secondary">{}</span></span>', message, details)
         return format_html("<div>{}{}</div>", text, link_to_request(record.request_id)) if record.request_id else text
 
@@ -77,6 +76,11 @@ class HistoryTable(tables.Table):
 
     def render_outcome(self, record: HistoryEntry) -> SafeString:
         return format_html('<span class="outcome-{}">{}</span>', record.outcome, describe_outcome(record.outcome))
+
+
+def describe_details(entry: HistoryEntry) -> str:
+    """Return the details of an entry in one line. Control characters are marked, because `cut` would remove them."""
+    return cut(mark_plainly(details_in_words(entry.details)))
 
 
 def link_to_request(request_id: str) -> SafeString:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from watcher_site.database.text import require_storable
 from watcher_site.history.event_labels import DETAILS, label_of
 from watcher_site.history.recording import record
-from watcher_site.messages import Text, cut, translate_message
+from watcher_site.messages import Text, translate_message
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.refusals import Invalid
@@ -209,7 +209,7 @@ def details_in_words(details: Mapping[str, Any]) -> str:
         for name, value in details.items()
         if value not in (None, "", {})
     ]
-    return cut("; ".join(parts))
+    return "; ".join(parts)
 
 
 def detail_in_words(name: str, value: Any) -> str:

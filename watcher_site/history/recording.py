@@ -19,7 +19,7 @@ from django_fsm import ConcurrentTransition, TransitionNotAllowed
 
 from watcher_site.database.text import make_storable
 from watcher_site.database.writes import insert
-from watcher_site.messages import StoredMessage, cut
+from watcher_site.messages import StoredMessage, cut, shorten
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import TEXT_LENGTH
 from watcher_site.refusals import Conflict, Refused, WrongState
@@ -155,7 +155,7 @@ def shorten_value(value: Any, depth: int = 4) -> Any:
         return {make_storable(str(name or ""), TEXT_LENGTH): shorten_value(one, depth - 1) for name, one in pairs}
     if isinstance(value, list | tuple | set | frozenset):
         return [shorten_value(one, depth - 1) for one in list(value)[:MOST_VALUES]]
-    return cut(make_storable(str(value)), LONGEST_VALUE)
+    return shorten(make_storable(str(value)), LONGEST_VALUE)
 
 
 def differences(before: Details, after: Details) -> dict[str, Any]:

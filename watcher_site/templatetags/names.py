@@ -116,6 +116,7 @@ def mark_text(text: str, element: str) -> str:
 
 
 def mark_plainly(text: str) -> str:
+    """Return a text with marks for control characters, except for tabs and line ends."""
     return INVISIBLE_IN_HTML.sub(lambda match: mark_of(match[0]), text)
 
 

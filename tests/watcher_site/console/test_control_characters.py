@@ -30,8 +30,10 @@ from tests.builders import (
     make_stack,
     make_volume,
 )
+from watcher_site import history
 from watcher_site.console.pages import ListPage
 from watcher_site.models import HistoryEntry, Subscription
+from watcher_site.request_context import CallingContext
 from watcher_site.templatetags.names import INVISIBLE_IN_HTML, mark_invisible
 
 # An override of the direction, an escape sequence, and HTML.
@@ -82,7 +84,7 @@ def make_hostile_rows() -> ActionPlan:
     HistoryEntry.objects.create(
         user=HOSTILE, deed="server.create", object_type="server", object_uuid=uuid4(), object_name=HOSTILE
     )
-    Subscription.objects.create(name=HOSTILE, url="https://example.com/")
+    Subscription.objects.create(name=HOSTILE, url=f"https://example.com/{HOSTILE}")
     User.objects.create_user(HOSTILE)
     return plan
 
@@ -106,6 +108,12 @@ def test_list_marks_control_characters(browser: Client, name: str) -> None:
     text = text_of(browser, reverse(name))
     assert '<span class="control">U+202E</span>' in text
     assert INVISIBLE_IN_HTML.findall(text) == []
+
+
+@pytest.mark.django_db
+def test_list_of_plans_marks_control_characters_of_the_user_who_started_a_plan(browser: Client) -> None:
+    make_plan({"a": []}, state="ONGOING", started_by=HOSTILE, start_time=timezone.now())
+    assert "by webU+202Egnp.␛[31m" in text_of(browser, reverse("plans:list"))
 
 
 @pytest.mark.django_db
@@ -173,6 +181,34 @@ def test_heading_and_title_mark_control_characters(browser: Client, name: str, m
         f"<h1><bdi>web{mark.format('U+202E')}gnp.{mark.format('␛')}[31m&lt;b&gt;{mark.format('U+2066')}</bdi>" in text
     )
     assert re.search(r"<title>\s*\w+ webU\+202Egnp\.␛\[31m&lt;b&gt;U\+2066", text)
+
+
+@pytest.mark.django_db
+def test_history_marks_control_characters_of_details(browser: Client) -> None:
+    details = {"name": {"from": "web", "to": HOSTILE}}
+    history.record("cluster.update", "web", caller=CallingContext(user="rosa"), details=details)
+    text = text_of(browser, reverse("history:list"))
+    assert "name: web → webU+202Egnp.␛[31m&lt;b&gt;U+2066" in text
+
+
+@pytest.mark.django_db
+def test_subscription_page_marks_control_characters_of_the_name_and_the_receiver(browser: Client) -> None:
+    make_hostile_rows()
+    text = text_of(browser, reverse("notifications:detail", args=[Subscription.objects.get().uuid]))
+    shown = "web{}gnp.{}[31m&lt;b&gt;{}".format(
+        *(f'<span class="control">{c}</span>' for c in ("U+202E", "␛", "U+2066"))
+    )
+    assert f"<h1><bdi>{shown}</bdi></h1>" in text
+    assert f"https://example.com/{shown}" in text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("field", ["name", "url"])
+def test_form_of_a_subscription_refuses_control_characters(browser: Client, field: str) -> None:
+    values = {"kind": "webhook", "name": "web", "url": "https://example.com/", "event_types": "*"}
+    text = browser.post(reverse("notifications:new"), values | {field: f"{values[field]}\x07a"}).content.decode()
+    assert "must not contain control or format characters, but contains U+0007." in text
+    assert not Subscription.objects.exists()
 
 
 @pytest.mark.django_db
