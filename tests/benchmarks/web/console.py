@@ -31,11 +31,15 @@ MILLISECONDS, QUERIES = 100, 20
 # The limit of the request that computes the preflight of the largest plan.
 FIRST_PREFLIGHT_MILLISECONDS = 1000
 ROUNDS = 3
-# A button without a question, and a page of a service that is not configured or of a record in another state.
-NO_PAGE = {HTTPStatus.FOUND, HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
+# Pages that redirect: the states of these records do not allow the operation, or no rows are selected.
+REDIRECTS = {
+    *("actions:cancel", "audits:cancel", "audits:suspend", "audits:resume"),
+    *("notifications:resend-all", "stacks:resource"),
+    *("plans:skip", "plans:restore", "pruning:skip", "pruning:restore"),
+}
 SHOWN = 5
-# These end or begin a session, or write a file.
-LEFT_OUT = ("login", "logout", "export", "token")
+# These end or begin a session, write a file, or are for users of Keystone.
+LEFT_OUT = ("login", "logout", "export", "token", "account:scope")
 # Of pages that are not lists: the queries that are measured as well.
 VARIANTS = {"plans:timeline": ("by=worker", "by=node"), "plans:preflight": ("page=2",)}
 
@@ -50,23 +54,39 @@ class Cost:
     size: float
 
 
-def pages(large_plans: list[Any], chosen: Mapping[tuple[str, str], str] | None = None) -> Iterator[str]:
-    """Yield the path of each page, of a sample record where it shows one, and of each filter and sort of a list.
+@dataclass(frozen=True)
+class Page:
+    """A page to request, by the name of its URL and its path."""
+
+    name: str
+    path: str
+
+
+def pages(large_plans: list[Any], chosen: Mapping[tuple[str, str], str] | None = None) -> Iterator[Page]:
+    """Yield each page, of a sample record where it shows one, and each filter and sort of a list.
+
+    Views that only perform an operation have no page.
 
     Args:
         chosen: values of filters, by the names of the page and of the filter.
     """
     for name, pattern in named_patterns(get_resolver("watcher_site.console.urls").url_patterns):
         view = getattr(pattern.callback, "view_class", None)
-        if view is None or any(word in name for word in LEFT_OUT):
+        if view is None or any(word in name for word in LEFT_OUT) or not has_page(view):
             continue
         path = "/console/" if name == "home" else ""
         for arguments in samples(name, view, pattern, large_plans):
             path = reverse(name, kwargs=arguments)
-            yield path
-        yield from (f"{path}?{query}" for query in VARIANTS.get(name, ()))
+            yield Page(name, path)
+        yield from (Page(name, f"{path}?{query}") for query in VARIANTS.get(name, ()))
         if hasattr(view, "filterset_class"):
-            yield from (f"{path}?{urlencode(query)}" for query in variants(name, view, chosen or {}))
+            yield from (Page(name, f"{path}?{urlencode(query)}") for query in variants(name, view, chosen or {}))
+
+
+def has_page(view: Any) -> bool:
+    """Return whether a view responds to GET with a page: a button without a question does not."""
+    is_readable = "get" in view.http_method_names and hasattr(view, "get")
+    return is_readable and bool(getattr(view, "question", True))
 
 
 def named_patterns(patterns: list[Any], space: str = "") -> Iterator[tuple[str, URLPattern]]:
@@ -106,17 +126,18 @@ def variants(page: str, view: Any, chosen: Mapping[tuple[str, str], str]) -> Ite
     yield {"page": "2"}
 
 
-def cost_of(client: Client, path: str) -> Cost | None:
-    """Return the cost of a page, or None if the path has no page for a GET.
+def cost_of(client: Client, page: Page) -> Cost | None:
+    """Return the cost of a page, or None if it redirects and is known to.
 
     Raises:
-        RuntimeError: it failed.
+        RuntimeError: the response is another one: it would be measured instead of the page.
     """
+    path = page.path
     if "/preflight/" in path:
         client.get(path)  # Computes the result, which is then stored: that is measured by itself.
     with CaptureQueriesContext(connection) as queries:
         response = client.get(path)
-    if response.status_code in NO_PAGE:
+    if response.status_code == HTTPStatus.FOUND and page.name in REDIRECTS:
         return None
     if response.status_code != HTTPStatus.OK:
         raise RuntimeError(f"GET {path}: {response.status_code}")
@@ -154,7 +175,7 @@ def costs() -> tuple[list[Cost], float]:
     client.force_login(models.User.objects.get(username="benchmark"))
     # Collect garbage as the workers of gunicorn do.
     import_module("watcher_site.gunicorn").configure_garbage_collection()
-    found = [cost_of(client, path) for path in pages(large_plans)]
+    found = [cost_of(client, page) for page in pages(large_plans)]
     ordered = sorted(filter(None, found), key=lambda cost: -cost.milliseconds)
     return ordered, time_of_first_preflight(client, large_plans[-2])
 

@@ -1,4 +1,8 @@
-"""The rows of a large cloud for the console: 100,000 actions in 1,000 plans, 2,000 servers on 100 nodes."""
+"""The rows of a large cloud for the console: 100,000 actions in 1,000 plans, 2,000 servers on 100 nodes.
+
+The user of the benchmark is a member of the project that owns all servers, clusters and stacks, so that the pages of
+a project have as many rows as those of all projects.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -13,10 +17,13 @@ from actions.models.exclusions import Exclusion
 from audits.models import Audit, Strategy
 from cluster.models import Cluster, ComputeNode, HostAggregate, Node, Policy, Pool, Profile, Server, Stack, Volume
 from plans.models import ActionPlan, EfficacyIndicator
+from tests.benchmarks.rows import NAME
 from tests.builders import make_flavor, make_pool, make_profile, make_resource
+from watcher_site.accounts.projects import add_member
 from watcher_site.models import HistoryEntry, Service
 
 PLANS, ACTIONS, SERVERS, NODES = 1000, 100_000, 2000, 100
+PROJECT = "acme"
 # The plans whose own pages are measured, and their states: what can still be pruned has more controls.
 SIZES = (10, 100, 300, 1000, 10_000)
 # The size of a plan that ended, whose timeline is measured.
@@ -30,6 +37,7 @@ FINAL = {"SUCCEEDED": "SUCCEEDED", "FAILED": "FAILED", "CANCELLED": "CANCELLED",
 def fill() -> list[ActionPlan]:
     """Make all rows, and return the plans of `SIZES` and the one of `ENDED`."""
     now = timezone.now()
+    add_member(NAME, PROJECT)
     large = fill_plans(now, fill_cloud())
     HistoryEntry.objects.bulk_create(
         HistoryEntry(
@@ -62,6 +70,7 @@ def fill_cloud() -> list[Server]:
     servers = Server.objects.bulk_create(
         Server(
             name=f"server-{number:04}",
+            project_id=PROJECT,
             node=nodes[number % NODES],
             destination=nodes[(number + 1) % NODES] if number % 50 == 0 else None,
             vcpus=4,
@@ -74,12 +83,13 @@ def fill_cloud() -> list[Server]:
     make_flavor("large")
     profile = make_profile("large", "large")
     clusters = Cluster.objects.bulk_create(
-        Cluster(name=f"cluster-{number}", profile=profile, status="ACTIVE", desired_capacity=20)
+        Cluster(name=f"cluster-{number}", project_id=PROJECT, profile=profile, status="ACTIVE", desired_capacity=20)
         for number in range(50)
     )
     Node.objects.bulk_create(
         Node(
             name=f"member-{number}",
+            project_id=PROJECT,
             profile=profile,
             cluster=clusters[number % 50],
             index=number // 50 + 1,
@@ -94,7 +104,9 @@ def fill_cloud() -> list[Server]:
     Profile.objects.bulk_create(Profile(name=f"profile-{number}", spec={"flavor": "large"}) for number in range(50))
     template = {"version": 1, "description": "", "resources": {}}
     for number in range(50):
-        stack = Stack.objects.create(name=f"stack-{number}", template=template, status="CREATE_COMPLETE")
+        stack = Stack.objects.create(
+            name=f"stack-{number}", project_id=PROJECT, template=template, status="CREATE_COMPLETE"
+        )
         for place in range(10):
             make_resource(stack, f"web-{place}", status="CREATE_COMPLETE", physical_id=str(servers[place].uuid))
     pools = [make_pool(f"large@lvm#{number}") for number in range(5)]
