@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from actions.models import Action, ActionEvent
 from actions.models.refusals import Operation, Refusal, find_refusals
+from watcher_site.console.columns import fill_placeholders
 from watcher_site.messages import Text, translate_message
 from watcher_site.state_machine import StatefulModel
 from watcher_site.templatetags.console import ago
+from watcher_site.templatetags.names import name as isolated
 
 # Bars and legends list final states first, and pending actions last.
 OPEN = [state for state in Action.State if state not in Action.FINAL]
@@ -58,22 +62,26 @@ def result_label(result: str | None) -> Text:
     return RESULTS.get(result, result) if result else _("running")
 
 
-def describe_parameters(action: Action) -> str:
-    """Return the parameters that are not shown separately in one line, such as ``live · compute1 → compute2``."""
+def describe_parameters(action: Action) -> SafeString:
+    """Return the parameters that are not shown separately in one line, such as ``live · compute1 → compute2``.
+
+    Each value is isolated: names in scripts that are written from right to left would reverse the route.
+    """
     parameters = action.input_parameters
     shown = {name: value for name, value in parameters.items() if name not in SEPARATE_PARAMETERS and is_short(value)}
     descriptions = [f"{value}{UNITS.get((action.action_type, name), '')}" for name, value in shown.items()]
     # Without a destination the cloud chooses it, or another one if the given one cannot accept the server.
     destination = action.outputs.get("destination_node") or parameters.get("destination_node")
-    return " · ".join([*descriptions, *describe_route(parameters.get("source_node"), destination)])
+    route = describe_route(parameters.get("source_node"), destination)
+    return format_html_join(" · ", "{}", ((part,) for part in (*map(isolated, descriptions), *route)))
 
 
-def describe_route(source: Any, destination: Any) -> list[str]:
+def describe_route(source: Any, destination: Any) -> list[SafeString]:
     """Return the source and the destination, or only the source while the cloud has not chosen one."""
-    origin = shorten(str(source or ""))
+    origin = isolated(shorten(str(source))) if source else ""
     if destination:
-        return [f"{origin} → {shorten(str(destination))}".strip()]
-    return [_("from %(node)s") % {"node": origin}] if origin else []
+        return [format_html("{}→ {}", origin and format_html("{} ", origin), isolated(shorten(str(destination))))]
+    return [fill_placeholders(_("from %(node)s"), node=origin)] if origin else []
 
 
 def shorten(name: str) -> str:

@@ -19,7 +19,7 @@ from watcher_site.console.columns import TABLE_ATTRIBUTES, PlanColumn, StateColu
 from watcher_site.console.naming import Names, find_names, name_objects
 from watcher_site.messages import translate_message
 from watcher_site.templatetags.console import clock, elapsed
-from watcher_site.templatetags.names import short, uuid_link
+from watcher_site.templatetags.names import name, short, uuid_link
 from watcher_site.web.addresses import page_address
 
 format_html_lazy = keep_lazy(str)(format_html)
@@ -58,8 +58,8 @@ class ResourceColumn(tables.Column):
 
 def render_resource(action: Action) -> SafeString:
     """Return the object of an action and its other parameters."""
-    name, details = shorten(resource(action.input_parameters)), describe_parameters(action)
-    return format_html('{} <span class="manner">{}</span>', name if name or details else "—", details)
+    shown, details = shorten(resource(action.input_parameters)), describe_parameters(action)
+    return format_html('{} <span class="manner">{}</span>', name(shown) if shown else "" if details else "—", details)
 
 
 def render_linked_type(action: Action) -> SafeString:
@@ -84,10 +84,10 @@ def render_message(action: Action, details: bool, names: Names) -> SafeString | 
         return format_html('<div class="message said">{}</div>', text)
     if not action.status_message:
         return ""
-    by = format_html(' <span class="secondary">({})</span>', action.skipped_by) if action.skipped_by else ""
+    by = format_html(' <span class="secondary">({})</span>', name(action.skipped_by)) if action.skipped_by else ""
     message = action.status_message if details else generic_message(action.state, action.status_message)
     linked_text = name_objects(translate_message(message or ""), {**names, **action.known_names})
-    return format_html('<div class="message said">{}{}</div>', linked_text, by)
+    return format_html('<div class="message said"><bdi>{}</bdi>{}</div>', linked_text, by)
 
 
 def describe_times(action: Action) -> SafeString:
@@ -222,9 +222,9 @@ class PlanActionTable(SelectableActions):
                     page_address("actions:detail", parent.uuid),
                     parent.action_type,
                     parent.uuid,
-                    parent.action_type if name in ("", own) else shorten(name),
+                    parent.action_type if called in ("", own) else name(shorten(called)),
                 )
-                for parent, name in zip(parents, names, strict=True)
+                for parent, called in zip(parents, names, strict=True)
             ),
         )
         more = record.parent_count - SHOWN_PARENTS

@@ -17,6 +17,7 @@ from cluster.models import ComputeNode, Node, Policy, Pool, Profile, Server, Vol
 from cluster.operations.marks import mark_reasons_of
 from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, StoredMessageColumn, TimeColumn
 from watcher_site.templatetags.console import gigabytes, state_badge, use_bar
+from watcher_site.templatetags.names import name
 
 NAME = {"td": {"class": "name"}}
 # Keeps the lower-case letter of "vCPU" in the header.
@@ -37,6 +38,11 @@ class UseColumn(tables.Column):
         used, total = (number_format(f"{self.scale(amount):.4g}") for amount in (value, capacity))
         label = _("%(used)s of %(capacity)s %(unit)s") % {"used": used, "capacity": total, "unit": self.unit}
         return format_html("{}{}", label, use_bar(value, capacity, label))
+
+
+def render_route(place: str, destination: str | None) -> SafeString:
+    """Return the name of the place of an object, and that to which it moves, if any."""
+    return format_html("{} → {}", name(place), name(destination)) if destination else name(place)
 
 
 def convert_to_gigabytes(megabytes: float) -> float:
@@ -67,8 +73,8 @@ class ComputeNodeTable(tables.Table):
     def render_state(self, record: ComputeNode) -> SafeString:
         return format_html("{} {}", state_badge(record.state), state_badge(record.status))
 
-    def render_aggregates(self, record: Any) -> str:
-        return ", ".join(aggregate.name for aggregate in record.aggregates.all())
+    def render_aggregates(self, record: Any) -> SafeString:
+        return format_html_join(", ", "{}", ((name(aggregate.name),) for aggregate in record.aggregates.all()))
 
 
 class ServerTable(tables.Table):
@@ -103,8 +109,8 @@ class ServerTable(tables.Table):
         reason = self.marks[str(record.uuid)]
         return format_html('<span title="{}">{}</span>', reason, _("marked unhealthy")) if reason is not None else ""
 
-    def render_node(self, value: str, record: Any) -> str:
-        return f"{value} → {record.destination.hostname}" if record.destination else value
+    def render_node(self, value: str, record: Any) -> SafeString:
+        return render_route(value, record.destination and record.destination.hostname)
 
 
 class HostedServerTable(ServerTable):
@@ -112,8 +118,8 @@ class HostedServerTable(ServerTable):
 
     node = tables.Column(accessor="destination", verbose_name=_("migration"), default="", orderable=False)
 
-    def render_node(self, value: Any, record: Any) -> str:
-        return f"{record.node.hostname} → {value.hostname}"
+    def render_node(self, value: Any, record: Any) -> SafeString:
+        return render_route(record.node.hostname, value.hostname)
 
 
 class PoolTable(tables.Table):
@@ -152,12 +158,12 @@ class VolumeTable(tables.Table):
         fields = ("name", "status", "size", "pool", "volume_type", "servers", "migration_status")
         attrs = TABLE_ATTRIBUTES
 
-    def render_pool(self, value: str, record: Any) -> str:
-        return f"{value} → {record.destination.name}" if record.destination else value
+    def render_pool(self, value: str, record: Any) -> SafeString:
+        return render_route(value, record.destination and record.destination.name)
 
     def render_servers(self, record: Any) -> SafeString:
         servers = [attachment.server for attachment in record.attachments.all()]
-        links = ((reverse("cluster:server", args=[server.uuid]), server.name) for server in servers)
+        links = ((reverse("cluster:server", args=[server.uuid]), name(server.name)) for server in servers)
         return format_html_join(", ", '<a href="{}">{}</a>', links)
 
 

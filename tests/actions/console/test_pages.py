@@ -59,7 +59,7 @@ def test_pending_action_is_skipped_from_its_page(administrator: Client) -> None:
 def test_page_of_a_skipped_action_shows_the_user_and_the_reason(administrator: Client) -> None:
     text = page(administrator, skipped())
     assert "Action skipped by user. Reason: closing" in text
-    assert "<strong>alice</strong>" in text
+    assert "<strong><bdi>alice</bdi></strong>" in text
 
 
 def test_the_reason_of_a_skipped_action_can_be_changed(administrator: Client) -> None:
@@ -152,7 +152,7 @@ def test_page_of_a_running_action_names_its_owner(administrator: Client, name: s
     owner = Service.register(name, "one.example")
     one = action(make_plan({"a": []}, state="ONGOING"), "a")
     Action.objects.filter(pk=one.pk).update(state="ONGOING", owner=owner)
-    assert f"{name} {owner.pk} on one.example" in page(administrator, one)
+    assert f"{name} {owner.pk} on <bdi>one.example</bdi>" in page(administrator, one)
 
 
 @pytest.mark.parametrize("number", [1, 4])

@@ -88,7 +88,7 @@ def test_page_shows_the_user_who_approved_the_plan(alice: Client, bob: Client) -
     plan = make_plan({"a": []})
     press(bob, "approve", plan)
     text = " ".join(page(alice, plan).split())
-    assert re.search(r"<dt>Approval</dt> <dd> .*? <span class=\"secondary\">by bob</span>", text)
+    assert re.search(r"<dt>Approval</dt> <dd> .*? <span class=\"secondary\">by <bdi>bob</bdi></span>", text)
 
 
 def test_approve_button_approves_the_plan(bob: Client) -> None:
@@ -144,7 +144,7 @@ def test_part_of_the_page_is_sent_again_after_an_approval(alice: Client, bob: Cl
     version = re.search(r'hx-ptag="([^"]*)"', page(alice, plan))
     press(bob, "approve", plan)
     text = page(alice, plan, **{"HX-Request": "true", "HX-PTag": version[1] if version else ""})
-    assert "by bob" in text
+    assert "by <bdi>bob</bdi>" in text
 
 
 def test_restore_is_not_offered_in_an_approved_plan_that_was_started(alice: Client) -> None:

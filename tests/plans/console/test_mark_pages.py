@@ -78,8 +78,8 @@ def test_server_page_links_its_resource_and_stack(browser: Client, server: Serve
     stack = make_stack("shop-inner", make_resource(root, "inner", type="stack")) if is_nested else root
     resource = make_resource(stack, "web", physical_id=str(server.uuid))
     text = show(browser, "cluster:server", server)
-    assert f'<a href="{reverse("stacks:resource", args=[resource.uuid])}">web</a>' in text
-    assert f'<a href="{reverse("stacks:detail", args=[root.uuid])}">{stack.name}</a>' in text
+    assert f'<a href="{reverse("stacks:resource", args=[resource.uuid])}"><bdi>web</bdi></a>' in text
+    assert f'<a href="{reverse("stacks:detail", args=[root.uuid])}"><bdi>{stack.name}</bdi></a>' in text
 
 
 @pytest.mark.parametrize(

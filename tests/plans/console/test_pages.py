@@ -425,7 +425,7 @@ def test_plan_page_names_the_process_that_must_be_started(
 def test_duration_of_a_sleep_action_is_shown_in_seconds(administrator: Client) -> None:
     plan = make_plan({"a": []})
     plan.actions.update(action_type="sleep", input_parameters={"duration": 25})
-    (cell,) = re.findall(r"<div>([^<]*)<span class=\"manner\">([^<]*)<", page(administrator, plan))
+    (cell,) = re.findall(r"<div>([^<]*)<span class=\"manner\"><bdi>([^<]*)<", page(administrator, plan))
     assert (cell[0].strip(), cell[1]) == ("", "25 s")
 
 

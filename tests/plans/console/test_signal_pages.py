@@ -158,7 +158,7 @@ def test_plan_page_has_the_buttons_allowed_in_its_state(
 def test_plan_is_suspended_and_resumed_and_its_page_names_the_user(administrator: Client) -> None:
     plan = make_plan({"a": []}, state="ONGOING")
     text = administrator.post(reverse("plans:suspend", args=[plan.uuid]), follow=True).content.decode()
-    assert "Suspended by <strong>alice</strong>" in text
+    assert "Suspended by <strong><bdi>alice</bdi></strong>" in text
     text = administrator.post(reverse("plans:resume", args=[plan.uuid]), follow=True).content.decode()
     assert "Suspended by" not in text
     assert ActionPlan.objects.get().suspended_by is None

@@ -52,8 +52,8 @@ def test_confirmation_counts_actions_by_type_and_names_servers_and_nodes(adminis
     Action.objects.filter(pk=plan.actions.order_by("pk")[5].pk).update(state="SKIPPED")
     text = confirmation(administrator, plan)
     assert '5: <span class="secondary">5 migrate</span>' in text
-    assert "web-0, web-1, web-2, web-3 and 1 more" in text
-    assert "compute1, compute2" in text
+    assert "<bdi>web-0</bdi>, <bdi>web-1</bdi>, <bdi>web-2</bdi>, <bdi>web-3</bdi> and 1 more" in text
+    assert "<bdi>compute1</bdi>, <bdi>compute2</bdi>" in text
     assert "<dt>Skipped</dt> <dd> 1 </dd>" in text
 
 

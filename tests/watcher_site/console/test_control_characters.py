@@ -56,36 +56,36 @@ OTHERS = {"projects:servers", "projects:stacks", "projects:clusters", "notificat
 LISTS = sorted(set(lists()) - OTHERS)
 
 
-def make_hostile_rows() -> ActionPlan:
-    """Make a row of each kind with a hostile name."""
-    node = make_node(HOSTILE)
-    server = make_server(HOSTILE, node, unhealthy_reason=HOSTILE, state="pending")
-    make_server(f"{HOSTILE} 2", None, state="pending")
+def make_rows(name: str = HOSTILE) -> ActionPlan:
+    """Make a row of each kind with a name, and return the plan."""
+    node = make_node(name)
+    server = make_server(name, node, unhealthy_reason=name, state="pending")
+    make_server(f"{name} 2", None, state="pending")
     make_flavor("small")
-    profile = make_profile(HOSTILE)
-    cluster = make_cluster(HOSTILE, profile=profile)
-    make_member(HOSTILE, server=server, cluster=cluster, profile=profile)
-    make_policy(HOSTILE)
-    make_stack(HOSTILE)
-    make_volume(HOSTILE, make_pool(HOSTILE))
-    make_exclusion(HOSTILE, by=HOSTILE, reason=HOSTILE)
-    plan = make_plan(audit=make_audit(HOSTILE), status_message=HOSTILE)
-    parameters = {"resource_id": str(server.uuid), "resource_name": HOSTILE, "source_node": HOSTILE}
+    profile = make_profile(name)
+    cluster = make_cluster(name, profile=profile)
+    make_member(name, server=server, cluster=cluster, profile=profile)
+    make_policy(name)
+    make_stack(name)
+    make_volume(name, make_pool(name))
+    make_exclusion(name, by=name, reason=name)
+    plan = make_plan(audit=make_audit(name), status_message=name)
+    parameters = {"resource_id": str(server.uuid), "resource_name": name, "source_node": name}
     ran = Action.objects.create(
         action_plan=plan,
         action_type="migrate",
         input_parameters=parameters,
-        status_message=HOSTILE,
-        skipped_by=HOSTILE,
+        status_message=name,
+        skipped_by=name,
         attempt=1,
         start_time=timezone.now(),
     )
-    ActionEvent.objects.create(action=ran, event="execute", host=HOSTILE, details=HOSTILE)
+    ActionEvent.objects.create(action=ran, event="execute", host=name, details=name)
     HistoryEntry.objects.create(
-        user=HOSTILE, deed="server.create", object_type="server", object_uuid=uuid4(), object_name=HOSTILE
+        user=name, deed="server.create", object_type="server", object_uuid=uuid4(), object_name=name
     )
-    Subscription.objects.create(name=HOSTILE, url=f"https://example.com/{HOSTILE}")
-    User.objects.create_user(HOSTILE)
+    Subscription.objects.create(name=name, url=f"https://example.com/{name}")
+    User.objects.create_user(name)
     return plan
 
 
@@ -104,7 +104,7 @@ def text_of(browser: Client, address: str) -> str:
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", LISTS)
 def test_list_marks_control_characters(browser: Client, name: str) -> None:
-    make_hostile_rows()
+    make_rows()
     text = text_of(browser, reverse(name))
     assert '<span class="control">U+202E</span>' in text
     assert INVISIBLE_IN_HTML.findall(text) == []
@@ -118,16 +118,16 @@ def test_list_of_plans_marks_control_characters_of_the_user_who_started_a_plan(b
 
 @pytest.mark.django_db
 def test_list_of_actions_marks_control_characters_of_the_object(browser: Client) -> None:
-    make_hostile_rows()
+    make_rows()
     marks = [f'<span class="control">{mark}</span>' for mark in ("U+202E", "␛", "U+2066")]
-    cell = f'web{marks[0]}gnp.{marks[1]}[31m&lt;b&gt;{marks[2]} <span class="manner">'
+    cell = f'<bdi>web{marks[0]}gnp.{marks[1]}[31m&lt;b&gt;{marks[2]}</bdi> <span class="manner">'
     assert cell in text_of(browser, reverse("actions:list"))
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("page", ["", "preflight/", "timeline/", "timeline/?by=worker", "timeline/?by=node"])
 def test_plan_page_marks_control_characters(browser: Client, page: str) -> None:
-    plan = make_hostile_rows()
+    plan = make_rows()
     text = text_of(browser, f"{reverse('plans:detail', args=[plan.uuid])}{page}")
     assert "U+202E" in text
     assert [text[match.start() - 60 : match.end()] for match in INVISIBLE_IN_HTML.finditer(text)] == []
@@ -135,7 +135,7 @@ def test_plan_page_marks_control_characters(browser: Client, page: str) -> None:
 
 @pytest.mark.django_db
 def test_timeline_marks_control_characters_of_processes_and_parameters(browser: Client) -> None:
-    text = text_of(browser, reverse("plans:timeline", args=[make_hostile_rows().uuid]))
+    text = text_of(browser, reverse("plans:timeline", args=[make_rows().uuid]))
     cells = re.findall(r'<span class="manner">.*?</td>|<td data-label="Process".*?</td>', text, re.DOTALL)
     assert len(cells) == 2
     assert [cell for cell in cells if '<span class="control">U+202E</span>' not in cell] == []
@@ -159,7 +159,7 @@ WITHOUT_PAGE = {302, 403, 404, 405}
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", sorted(RECORDS))
 def test_record_page_marks_control_characters(browser: Client, name: str) -> None:
-    make_hostile_rows()
+    make_rows()
     model = RECORDS[name]
     key = "uuid" if hasattr(model, "uuid") else "pk"
     for record in model._default_manager.order_by("-pk")[:1] if model else ():
@@ -174,7 +174,7 @@ def test_record_page_marks_control_characters(browser: Client, name: str) -> Non
     ("name", "model"), [("cluster:server", Server), ("clusters:detail", Cluster), ("stacks:detail", Stack)]
 )
 def test_heading_and_title_mark_control_characters(browser: Client, name: str, model: Any) -> None:
-    make_hostile_rows()
+    make_rows()
     text = text_of(browser, reverse(name, args=[model.objects.order_by("pk")[0].uuid]))
     mark = '<span class="control">{}</span>'
     assert (
@@ -193,7 +193,7 @@ def test_history_marks_control_characters_of_details(browser: Client) -> None:
 
 @pytest.mark.django_db
 def test_subscription_page_marks_control_characters_of_the_name_and_the_receiver(browser: Client) -> None:
-    make_hostile_rows()
+    make_rows()
     text = text_of(browser, reverse("notifications:detail", args=[Subscription.objects.get().uuid]))
     shown = "web{}gnp.{}[31m&lt;b&gt;{}".format(
         *(f'<span class="control">{c}</span>' for c in ("U+202E", "␛", "U+2066"))
@@ -213,7 +213,7 @@ def test_form_of_a_subscription_refuses_control_characters(browser: Client, fiel
 
 @pytest.mark.django_db
 def test_form_keeps_the_original_name(browser: Client) -> None:
-    make_hostile_rows()
+    make_rows()
     text = text_of(browser, reverse("clusters:change", args=[Cluster.objects.get().uuid]))
     assert f'value="{escape(HOSTILE)}"' in text
 

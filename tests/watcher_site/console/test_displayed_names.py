@@ -1,17 +1,26 @@
 """Names on pages: UUIDs in messages as links, generated names of audits, names with control characters."""
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
+from html.parser import HTMLParser
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import lazy
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import override
 
-from tests.builders import action, make_node, make_plan
+from actions.models import Action, ActionParent
+from cluster.models import Cluster, Policy, PolicyBinding, Server, Stack
+from tests.builders import action, make_node, make_plan, make_resource
+from tests.watcher_site.console.test_control_characters import LISTS, RECORDS, make_rows
+from watcher_site.accounts.projects import add_member
 from watcher_site.templatetags.console import ago, brief, head, linked, shortened
 from watcher_site.templatetags.names import name, visible
 
@@ -91,3 +100,75 @@ def test_recent_time_is_shown_in_seconds_in_each_language() -> None:
     assert ago(moment).endswith(" seconds ago")
     with override("de"):
         assert re.fullmatch(r"vor 3\d Sekunden", ago(moment).replace("\xa0", " "))
+
+
+# A name in Hebrew, which is written from right to left.
+RIGHT_TO_LEFT = "\u05e9\u05e8\u05ea"
+BLOCKS = {"main", "section", "header", "div", "p", "h1", "h2", "h3", "li", "dt", "dd", "th", "td", "summary", "pre"}
+# Elements whose texts are isolated, drawn separately, or not shown.
+ISOLATING = {"bdi", "option", "title", "textarea", "text", "script"}
+WITHOUT_END = {"br", "hr", "img", "input", "link", "meta", "path", "rect", "line"}
+
+
+class Lines(HTMLParser):
+    """The texts of each block of a page, with whether they are isolated.
+
+    The texts of a block and of the inline elements in it are on one line.
+    """
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[tuple[str, bool]] = []
+        self.blocks: list[list[tuple[str, bool]]] = [self.texts]
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attributes: object) -> None:
+        if tag not in WITHOUT_END:
+            self.open.append(tag)
+        if tag in BLOCKS or tag == "br":
+            self.blocks.append([])
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+        if tag in BLOCKS:
+            self.blocks.append([])
+
+    def handle_data(self, text: str) -> None:
+        if text.strip():
+            self.blocks[-1].append((" ".join(text.split()), bool(ISOLATING & set(self.open))))
+
+    def find_unisolated(self) -> Iterator[str]:
+        """Yield the lines on which a name that is written from right to left affects the texts beside it."""
+        for texts in self.blocks:
+            if len(texts) > 1 and any(RIGHT_TO_LEFT in text and not is_isolated for text, is_isolated in texts):
+                yield " | ".join(text for text, _ in texts)
+
+
+@pytest.mark.django_db
+def test_name_beside_other_texts_is_isolated_on_all_pages(client: Client) -> None:
+    plan = make_rows(RIGHT_TO_LEFT)
+    make_resource(
+        Stack.objects.get(), RIGHT_TO_LEFT, physical_id=str(Server.objects.first().uuid), status="CHECK_FAILED"
+    )
+    PolicyBinding.objects.create(cluster=Cluster.objects.get(), policy=Policy.objects.get(), priority=1)
+    first = Action.objects.get()
+    second = Action.objects.create(action_plan=plan, action_type="migrate", input_parameters=first.input_parameters)
+    ActionParent.objects.create(child=second, parent=first)
+    client.force_login(User.objects.create_superuser(f"root {RIGHT_TO_LEFT}"))
+    add_member(f"root {RIGHT_TO_LEFT}", "acme")
+    for model in (Server, Stack, Cluster):
+        model.objects.update(project_id="acme")
+    for page in ("plans:start", "plans:suspend"):
+        client.post(reverse(page, args=[plan.uuid]))
+    paths = {reverse(name) for name in LISTS} | {
+        reverse(name, kwargs={key: getattr(record, key)})
+        for name, model in RECORDS.items()
+        for record in (model._default_manager.order_by("-pk")[:3] if model else ())
+        for key in ("uuid" if hasattr(model, "uuid") else "pk",)
+    }
+    pages = {path: client.get(path) for path in sorted(paths)}
+    shown = {path: page.content.decode() for path, page in pages.items() if page.status_code == 200}
+    assert len(shown) > 50
+    assert [(path, line) for path, text in shown.items() for line in Lines(text).find_unisolated()] == []

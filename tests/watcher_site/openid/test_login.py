@@ -354,7 +354,7 @@ def test_password_of_a_provider_account_cannot_be_set(client: Client, provider: 
     client.force_login(cloud_admin)
     user = User.objects.get(username="rosa")
     page = text(client.get(reverse("users:detail", args=[user.pk])))
-    assert f"OpenID provider {provider.url}, subject subject-of-rosa" in page
+    assert f"OpenID provider <bdi>{provider.url}</bdi>, subject <bdi>subject-of-rosa</bdi>" in page
     assert reverse("users:password", args=[user.pk]) not in page
     client.post(reverse("users:password", args=[user.pk]))
     user.refresh_from_db()

@@ -52,7 +52,7 @@ def text(client: Client, name: str, *arguments: object) -> str:
 
 def test_plan_page_shows_times_duration_and_the_user_who_started_it(browser: Client, plan: ActionPlan) -> None:
     shown = text(browser, "plans:detail", plan.uuid)
-    for words in ("by rosa", "3 min 20 s", "Ended", "42 s", "1 retry"):
+    for words in ("by <bdi>rosa</bdi>", "3 min 20 s", "Ended", "42 s", "1 retry"):
         assert words in shown
 
 
@@ -110,7 +110,14 @@ def test_plan_list_is_sorted_by_its_times(browser: Client, plan: ActionPlan, col
 
 def test_action_page_shows_its_attempts(browser: Client, plan: ActionPlan) -> None:
     shown = text(browser, "actions:detail", action(plan, "a").uuid)
-    for words in ("by rosa, with the plan", "42 s", "Attempts", "the first <time", "1 time", "for 48 s in total"):
+    for words in (
+        "by <bdi>rosa</bdi>, with the plan",
+        "42 s",
+        "Attempts",
+        "the first <time",
+        "1 time",
+        "for 48 s in total",
+    ):
         assert words in shown
 
 
@@ -133,5 +140,7 @@ def test_migration_shows_the_node_chosen_by_the_cloud(browser: Client) -> None:
         input_parameters={"resource_name": "wiki", "migration_type": "live", "source_node": "compute-03"},
         outputs={"destination_node": "compute-05"},
     )
-    assert "live · compute-03 → compute-05" in text(browser, "plans:detail", plan.uuid)
+    assert "<bdi>live</bdi> · <bdi>compute-03</bdi> → <bdi>compute-05</bdi>" in text(
+        browser, "plans:detail", plan.uuid
+    )
     assert "<dd> compute-05 </dd>" in text(browser, "actions:detail", migration.uuid)
