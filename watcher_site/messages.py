@@ -2,7 +2,8 @@
 
 API clients match stored messages, so these do not change. Code that stores a message fills a `StoredMessage`; pages
 find the message that a stored text was filled from, and fill its translation with the same values. All other texts,
-such as those of the cloud and of users, and parts that were cut, are shown unchanged.
+such as those of the cloud and of users, and parts that were cut, are shown unchanged. Messages that clients of
+OpenStack match say "instance"; pages say "server" in all languages.
 """
 
 import re
@@ -35,6 +36,8 @@ FILE = re.compile(r"(?<![\w./:~-])~?(?:/[\w.@+~-]+){2,}")
 # Control characters, and characters that change the direction of text.
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 UUIDS = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+INSTANCE = re.compile(r"\b(?:([Aa])n )?([Ii])nstance\b")
+SERVERS = {"I": "Server", "i": "server"}
 STATUS_MESSAGE_LENGTH = 255
 PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 # A field, or the path of a value, before the rule that it breaks.
@@ -139,10 +142,16 @@ class StoredMessage:
         match = self.pattern.fullmatch(text) if text.startswith(self.start) else None
         return match.groupdict() if match else None
 
+    @cached_property
+    def text_of_pages(self) -> str:
+        """The English text in the words of pages."""
+        return INSTANCE.sub(lambda match: f"{f'{match[1]} ' if match[1] else ''}{SERVERS[match[2]]}", self.text)
+
     def translate(self, values: dict[str, str]) -> str:
         """Return the translation with these values, which `read` returned."""
         shown = {name: translate(values[name]) for name, translate in self.translations.items()}
-        return gettext(self.text) % (values | shown)
+        translation = gettext(self.text)
+        return (self.text_of_pages if translation == self.text else translation) % (values | shown)
 
 
 def sort_key(message: StoredMessage) -> tuple[int, int]:

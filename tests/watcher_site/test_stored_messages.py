@@ -209,7 +209,7 @@ VALUES = {
 def test_stored_message_is_translated_with_its_values(stored: str, shown: str) -> None:
     with override("de"):
         assert translate_message(stored) == shown
-    assert translate_message(stored) == stored
+    assert translate_message(stored) == stored.replace("Instance", "Server").replace("instance", "server")
 
 
 @pytest.mark.parametrize(
@@ -253,3 +253,19 @@ def test_each_message_is_translated_with_its_values(message: StoredMessage) -> N
 
 def test_opening_is_the_text_before_the_first_value() -> None:
     assert SKIPPED_BECAUSE.opening == "Action was skipped automatically:"
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        (f"Instance {SERVER} not found", f"Server {SERVER} not found"),
+        (
+            f"Action was skipped automatically: Instance {SERVER} not found",
+            f"Action was skipped automatically: Server {SERVER} not found",
+        ),
+        ("An instance for web is just being created", "A server for web is just being created"),
+        ("Instance instance waits for capacity", "Server instance waits for capacity"),
+    ],
+)
+def test_english_pages_say_server_where_the_api_says_instance(stored: str, shown: str) -> None:
+    assert translate_message(stored) == shown
