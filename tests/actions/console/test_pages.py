@@ -62,6 +62,14 @@ def test_page_of_a_skipped_action_shows_the_user_and_the_reason(administrator: C
     assert "<strong><bdi>alice</bdi></strong>" in text
 
 
+def test_page_of_an_action_that_was_skipped_on_creation_shows_when(administrator: Client) -> None:
+    one = action(make_plan({"a": []}), "a")
+    Action.objects.update(state="SKIPPED", skipped_by="rule", status_message="It is excluded.", updated_at=None)
+    assert re.search(
+        r"Skipped by <strong><bdi>rule</bdi></strong>, <time [^>]*>just now</time>\.", page(administrator, one)
+    )
+
+
 def test_the_reason_of_a_skipped_action_can_be_changed(administrator: Client) -> None:
     assert "Reason changed." in send(administrator, "reason", skipped(), reason="audit week")
     assert Action.objects.get().status_message == "Action skipped by user. Reason: audit week"

@@ -113,7 +113,13 @@ def test_nodes_over_the_display_limit_are_counted(client: Client, cloud_admin: U
 
 def test_pending_servers_are_counted(client: Client, cloud_admin: User) -> None:
     make_server("waiting", state="pending")
-    assert "1 server waits for capacity" in trends(client, cloud_admin).content.decode()
+    assert "1 server is waiting for capacity" in trends(client, cloud_admin).content.decode()
+
+
+def test_absence_of_pending_servers_is_stated_as_on_their_list(client: Client, cloud_admin: User) -> None:
+    make_node()
+    pages = [trends(client, cloud_admin), client.get(reverse("audits:waiting"))]
+    assert ["No servers are waiting for capacity." in page.content.decode() for page in pages] == [True, True]
 
 
 def test_user_without_permissions_sees_neither_charts_nor_capacity(client: Client, stranger: User) -> None:

@@ -135,7 +135,7 @@ def text(client: Client, plan: ActionPlan, **options: object) -> str:
 def test_timeline_page_shows_times_as_a_picture_and_as_a_table(browser: Client, plan: ActionPlan) -> None:
     shown = text(browser, plan)
     for words in (
-        "2 of 3 actions began",
+        "2 of 3 actions started",
         "2026-11-23 10:00:00 → 10:00:20, 20 s</title>",
         "20 s</td>",
         "applier-1",
@@ -152,7 +152,7 @@ def test_timeline_query_count_does_not_depend_on_the_number_of_actions(
     begin(plan, "c", None)
     cache.clear()
     with django_assert_num_queries(len(few)):
-        assert "3 of 3 actions began" in text(browser, plan, by=by)
+        assert "3 of 3 actions started" in text(browser, plan, by=by)
 
 
 def test_timeline_of_a_plan_that_has_not_begun_has_no_picture(browser: Client, db: None) -> None:
