@@ -20,6 +20,7 @@ from plans.applier.applier import Applier
 from plans.executors import Executor
 from plans.models import ActionPlan
 from plans.planning.scheduling import explain_waiting
+from watcher_site.console.naming import add_names
 from watcher_site.models import Service
 from watcher_site.processes.command_line import INTERRUPTED
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
@@ -93,6 +94,11 @@ class Display:
     def print_state(self, state: str, text: str) -> None:
         """Print a line that begins with a state, in the colour of the state."""
         self.console.print(f"{state} {text}".rstrip(), style=STYLES.get(state))
+
+    def print_end(self, plan: ActionPlan) -> None:
+        """Print the final state of a plan with its message, in which the objects have names and UUIDs."""
+        (message,) = add_names([plan.status_message or ""], {})
+        self.print_state(plan.state, message)
 
     def print(self, text: str) -> None:
         self.console.print(text)
@@ -176,8 +182,11 @@ class ShownPlan:
         actions = self.plan.actions.all().filter(state__in=UNSUCCESSFUL)
         keys = actions.order_by("updated_at", "pk").values_list("pk", flat=True)
         new = [key for key in keys if key not in self.reported]
-        for action in actions.filter(pk__in=new[:MOST_NAMED]).order_by("updated_at", "pk"):
-            display.print_state(action.state, f"{action.called} ({action.uuid}): {action.status_message}")
+        named = list(actions.filter(pk__in=new[:MOST_NAMED]).order_by("updated_at", "pk"))
+        known = {uuid: name for action in named for uuid, name in action.known_names.items()}
+        messages = add_names([action.status_message or "" for action in named], known)
+        for action, message in zip(named, messages, strict=True):
+            display.print_state(action.state, f"{action.called} ({action.uuid}): {message}")
         if len(new) > MOST_NAMED:
             display.print(f"… and {len(new) - MOST_NAMED} more.")
         self.reported.update(new)
@@ -198,7 +207,7 @@ def follow_plan(plan: ActionPlan, display: Display, seconds: float | None = None
     finally:
         display.stop()
     if shown.plan.state in ActionPlan.FINAL:
-        display.print_state(shown.plan.state, shown.plan.status_message or "")
+        display.print_end(shown.plan)
     else:
         display.print(f"The action plan is still {shown.plan.state} after {seconds:g} seconds.")
     return shown.plan

@@ -3,7 +3,7 @@
 Stored messages, and those of the API, keep the UUIDs.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -70,3 +70,12 @@ def name_objects(text: str, names: Names) -> SafeString:
 def name_objects_plainly(text: str, names: Names) -> str:
     """Return a text with names in place of UUIDs, for terminals. UUIDs without a name are kept."""
     return UUIDS.sub(lambda match: names.get(match[0], match[0]), text)
+
+
+def add_names(texts: Sequence[str], known: Names) -> list[str]:
+    """Return texts for terminals with the names of objects before their UUIDs: ``web-1 (353c1445-…)``.
+
+    Objects without a known name are looked up in at most five queries.
+    """
+    names = {uuid: f"{name} ({uuid})" for uuid, name in find_plain_names(texts, known).items() if name != uuid}
+    return [name_objects_plainly(text, names) for text in texts]

@@ -12,6 +12,7 @@ from actions.models import Action
 from actions.models.refusals import WrongActionState
 from actions.operations.signals import signal_action
 from actions.operations.skipping import restore_action, restore_actions, skip_action, skip_actions
+from watcher_site.console.naming import add_names
 from watcher_site.processes import commands
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.terminal.groups import CommandGroup, ListObjects, Operation, ShowObject, Subcommand
@@ -45,10 +46,13 @@ class ActionsOperation(Subcommand):
                 f"action {action.uuid} ({action.called}) is {action.state}, and cannot be {self.participle}."
             ) from problem
         if not options["format"]:
-            changed = Action.objects.in_bulk(list(actions_by_key))
-            for action in (changed[key] for key in actions_by_key):
-                message = f": {action.status_message}" if action.status_message else ""
-                self.group.stdout.write(f"action {action.uuid} ({action.called}): {action.state}{message}")
+            found = Action.objects.in_bulk(list(actions_by_key))
+            changed = [found[key] for key in actions_by_key]
+            known = {uuid: name for action in changed for uuid, name in action.known_names.items()}
+            messages = add_names([action.status_message or "" for action in changed], known)
+            for action, message in zip(changed, messages, strict=True):
+                end = f": {message}" if message else ""
+                self.group.stdout.write(f"action {action.uuid} ({action.called}): {action.state}{end}")
         else:
             rows = [self.resource.row(action) for action in actions]
             self.printer(options).print_list([rows], self.resource.columns, is_chosen=False)

@@ -82,7 +82,7 @@ def run(applier: ForegroundApplier, display: Display) -> str:
         display.stop()
     ended = applier.shown.plan
     if ended.state in ActionPlan.FINAL:
-        display.print_state(ended.state, ended.status_message or "")
+        display.print_end(ended)
     else:
         display.print(describe_continuation(ended))
     return str(ended.state)

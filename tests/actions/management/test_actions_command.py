@@ -40,6 +40,12 @@ def test_an_action_is_skipped_with_a_reason_and_restored(run: Run) -> None:
     assert run("actions", "restore", skipped.uuid).output.endswith("PENDING\n")
 
 
+def test_outcome_names_the_objects_in_the_message_with_their_uuids(run: Run) -> None:
+    skipped, server = action(make_plan({"a": []}), "a"), make_server("web-1")
+    ended = run("actions", "skip", skipped.uuid, "--reason", f"as {server.uuid} is new")
+    assert ended.output.endswith(f"Reason: as web-1 ({server.uuid}) is new\n")
+
+
 def test_several_actions_are_skipped_all_or_none(run: Run) -> None:
     plan = make_plan({"a": [], "b": []})
     uuids = [action(plan, name).uuid for name in "ab"]

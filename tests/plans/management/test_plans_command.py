@@ -201,6 +201,19 @@ def test_start_with_wait_names_the_failed_action_and_exits_with_1(run: Run) -> N
     assert f"({failing.uuid})" in ended.output
 
 
+@pytest.mark.usefixtures("applier")
+def test_start_with_wait_names_the_objects_in_messages_with_their_uuids(run: Run) -> None:
+    plan = make_plan({"a": []})
+    server = str(make_server("web-1").uuid)
+    parameters = {"resource_id": server, "resource_name": "web-1", "migration_type": "live", "source_node": "gone"}
+    plan.actions.update(action_type="migrate", input_parameters=parameters)
+    skipped = f"migrate web-1 ({Action.objects.get().uuid})"
+    *_, of_action, of_plan = run("plans", "start", plan.uuid, "--yes", "--wait").output.splitlines()
+    assert of_action.startswith(f"SKIPPED {skipped}: ")
+    assert f"Instance web-1 ({server}) is not running" in of_action
+    assert f"{skipped} (Instance web-1 ({server})" in of_plan
+
+
 def test_start_with_wait_reports_a_missing_applier_and_exits_with_1_after_the_timeout(run: Run) -> None:
     plan = make_plan({"a": []})
     ended = run("plans", "start", plan.uuid, "--yes", "--wait", "--timeout", 0)
