@@ -20,7 +20,7 @@ class Command(commands.Command):
         tokens = valid_tokens()
         if user is not None:
             tokens = tokens.filter(user=find_user(user))
-        for token in tokens.order_by("user__username", "created").iterator():
+        for token in tokens.order_by("user__username", "created"):
             details = details_of(token)
             columns = [
                 token.token_key,
