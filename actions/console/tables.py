@@ -146,7 +146,7 @@ class ActionTable(SelectableActions):
     state = StateColumn()
     uuid = UUIDColumn("actions:detail", verbose_name=_("action"), orderable=False)
     action_type = tables.Column(verbose_name=_("type"), attrs=cell_attributes("action-type"))
-    resource = ResourceColumn()
+    resource = ResourceColumn(attrs=cell_attributes("resource"))
     action_plan = PlanColumn(verbose_name=_("plan"), order_by="action_plan")
     updated_at = TimeColumn(accessor="updated_at", verbose_name=_("updated"))
 

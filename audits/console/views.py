@@ -25,6 +25,7 @@ from watcher_site.console.columns import (
     CompareColumn,
     DueColumn,
     NameColumn,
+    PhraseColumn,
     StateColumn,
     StoredMessageColumn,
     TimeColumn,
@@ -64,8 +65,8 @@ class AuditTable(tables.Table):
     state = StateColumn()
     name = NameColumn(linkify=("audits:detail", {"uuid": tables.A("uuid")}))
     audit_type = tables.Column(verbose_name=_("type"), attrs={"td": {"class": "text-nowrap"}})
-    goal = tables.Column(accessor="goal__display_name", verbose_name=_("goal"))
-    strategy = tables.Column(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
+    goal = PhraseColumn(accessor="goal__display_name", verbose_name=_("goal"))
+    strategy = PhraseColumn(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
     next_run = DueColumn(accessor="planned_run", order_by="next_run_time", verbose_name=_("next run"), default="—")
     status_message = StoredMessageColumn(verbose_name=_("message"))
     created_at = TimeColumn(accessor="created_at", verbose_name=_("created"))

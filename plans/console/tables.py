@@ -20,6 +20,7 @@ from watcher_site.console.columns import (
     CompareColumn,
     MessageColumn,
     NumberColumn,
+    PhraseColumn,
     PlanColumn,
     StateColumn,
     TimeColumn,
@@ -88,6 +89,8 @@ class PlanStateColumn(StateColumn):
 class StartColumn(TimeColumn):
     """The start time of a plan, and the user who started it."""
 
+    attrs = {"th": {"class": "text-nowrap"}}
+
     def render(self, value: Any, record: Any = None) -> SafeString:
         if not record.started_by:
             return format_html("{}", when(value))
@@ -99,6 +102,8 @@ class StartColumn(TimeColumn):
 
 class EndColumn(TimeColumn):
     """The end of a plan, and its duration until then or until now."""
+
+    attrs = {"th": {"class": "text-nowrap"}}
 
     def render(self, value: Any, record: Any = None) -> SafeString:
         if record.start_time is None or (value is None and record.state in record.FINAL):
@@ -112,7 +117,7 @@ class ActionPlanTable(tables.Table):
     compare = CompareColumn()
     state = PlanStateColumn()
     plan = PlanColumn(empty_values=(), orderable=False)
-    strategy = tables.Column(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
+    strategy = PhraseColumn(accessor="strategy__display_name", verbose_name=_("strategy"), default="—")
     finished = NumberColumn(accessor="finished_actions", verbose_name=_("finished"), orderable=False)
     start_time = StartColumn(accessor="start_time", verbose_name=_("started"))
     end_time = EndColumn(accessor="end_time", verbose_name=_("ended"), empty_values=())

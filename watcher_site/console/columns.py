@@ -68,7 +68,7 @@ def fill_placeholders(text: Text, **values: Any) -> SafeString:
 
 
 def render_in_one_line(text: str) -> SafeString:
-    return format_html('<span class="one-line" title="{}">{}</span>', text, text)
+    return format_html('<span class="one-line" title="{}"><bdi>{}</bdi></span>', text, text)
 
 
 class UUIDColumn(tables.Column):
@@ -113,6 +113,12 @@ class NameColumn(tables.Column):
 
     def render(self, value: str) -> SafeString:
         return format_html('<span title="{}">{}</span>', visible(value), name(brief(value)))
+
+
+class PhraseColumn(tables.Column):
+    """A column of labels of several words, which is wide enough for two or three of them."""
+
+    attrs = {"td": {"class": "phrase"}}
 
 
 class LineColumn(tables.Column):

@@ -3,7 +3,9 @@
 Rows are written in Python, because templates for each cell take most of the time of a list.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from itertools import compress
 from typing import Any
 
 from django import template
@@ -16,6 +18,10 @@ from django_tables2.rows import BoundRow
 from django_tables2.utils import signature
 
 from watcher_site.templatetags.console import head
+from watcher_site.templatetags.names import ELEMENT
+
+# The places after underscores, at signs and full stops in names. Numbers may contain full stops.
+BREAKS = re.compile(r"(?<=[_@])(?=\w)|(?<=\w\.)(?=[^\W\d])")
 
 register = template.Library()
 
@@ -35,11 +41,15 @@ class CellWriter:
         self.link: Callable[..., Any] | None = column.link
         names, catch_all = signature(column.render)
         self.names = None if catch_all else names
+        self.is_empty = True
+        """Whether all cells that have been written are empty."""
 
     def write(self, row: BoundRow, table: Any) -> str:
         cell = self.compose(row, table)
-        content = "" if cell == "" else f"<div>{conditional_escape(localize(cell))}</div>"
-        return f"{self.opening}{content}</td>"
+        if cell == "":
+            return f"{self.opening}</td>"
+        self.is_empty = False
+        return f"{self.opening}<div>{breakable(conditional_escape(localize(cell)))}</div></td>"
 
     def compose(self, row: BoundRow, table: Any) -> Any:
         """Return the content of a cell, as `BoundRow.get_cell` does."""
@@ -60,15 +70,29 @@ class CellWriter:
         return self.link(content, **known) if self.link else content
 
 
+def breakable(html: str) -> str:
+    """Return HTML with opportunities for line breaks within names, where browsers do not break words themselves."""
+    if not BREAKS.search(html):
+        return html
+    parts = ELEMENT.split(html)
+    parts[::2] = [BREAKS.sub("<wbr>", text) for text in parts[::2]]
+    return "".join(parts)
+
+
 @register.simple_tag
 def table_rows(table: Any) -> SafeString:
-    """Write the rows of the table's page."""
+    """Write the rows of the table's page, and hide the columns that have no cells with content.
+
+    Columns by which the table can be sorted are shown in any case. The tag precedes the heads of the columns.
+    """
     writers = [CellWriter(column) for column in table.columns]
-    rows = [
-        f"<tr {row.attrs.as_html()}>{''.join(writer.write(row, table) for writer in writers)}</tr>"
-        for row in table.paginated_rows
-    ]
-    return mark_safe("\n".join(rows))  # noqa: S308 (each part was escaped)
+    rows = [(row, [writer.write(row, table) for writer in writers]) for row in table.paginated_rows]
+    shown = [not writer.is_empty or writer.column.orderable for writer in writers]
+    for writer, is_shown in zip(writers, shown, strict=True):
+        if not is_shown:
+            table.columns.hide(writer.column.name)
+    lines = [f"<tr {row.attrs.as_html()}>{''.join(compress(cells, shown))}</tr>" for row, cells in rows]
+    return mark_safe("\n".join(lines))  # noqa: S308 (each part was escaped)
 
 
 @register.simple_tag

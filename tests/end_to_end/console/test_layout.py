@@ -1,17 +1,22 @@
 """The layout of pages and tables: column widths, indentation and controls, on wide screens and on phones."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils.timezone import now
 from playwright.sync_api import Page, expect
 
+from actions.models import Action
 from plans.models import ActionPlan
-from tests.builders import make_audit, make_plan
+from tests.builders import make_audit, make_node, make_plan, make_server, make_strategy
 from tests.end_to_end.console.browser import browser_page
+from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
+from watcher_site.models import Notification
 
 pytestmark = [
     pytest.mark.any_database,
@@ -27,6 +32,31 @@ CUT_ROWS = """(list) => {
   const rows = [...list.children].map((row) => row.getBoundingClientRect());
   return rows.filter((row) => row.top < edge - 1 && row.bottom > edge + 1).length;
 }"""
+# The words in the cells of tables that continue on the next line. Separators are blanks, and the places in names.
+BROKEN_WORDS = """() => {
+  const broken = [];
+  for (const cell of document.querySelectorAll("td")) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      for (const word of texts.currentNode.data.matchAll(/[^\\s_@./-]+/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map((part) => part.top)).size > 1) broken.push(word[0]);
+      }
+    }
+  }
+  return broken;
+}"""
+# The texts that are cut at the end of their line.
+CUT_TEXTS = """() => [...document.querySelectorAll(".one-line")]
+  .filter((text) => text.scrollWidth > text.clientWidth).map((text) => text.textContent)"""
+WIDER = (
+    """() => [...document.querySelectorAll(".table-container")].some((part) => part.scrollWidth > part.clientWidth)"""
+)
+# The left edges of the contents of cells, without check boxes.
+EDGES = """() => [...document.querySelectorAll("tbody td:not(.choose) > div")]
+  .map((content) => Math.round(content.getBoundingClientRect().left))"""
 
 
 @pytest.fixture
@@ -54,6 +84,72 @@ def test_empty_list_has_no_button_for_a_comparison(page: Page, name: str) -> Non
 def test_list_with_rows_has_a_button_for_a_comparison(rows: None, page: Page) -> None:
     page.goto(reverse("audits:list"))
     expect(page.get_by_role("button", name="Compare selected")).to_be_visible()
+
+
+@pytest.fixture
+def lists(transactional_db: None) -> None:
+    """Fill each list with names and texts of usual lengths."""
+    strategy = make_strategy("vm_workload_consolidation", "server_consolidation")
+    strategy.goal.display_name, strategy.display_name = "Server Consolidation", "VM Workload Consolidation Strategy"
+    strategy.goal.save()
+    strategy.save()
+    message = "Action failed: the server web-1 was not found, because it was deleted in the meantime."
+    columns = {"strategy": strategy, "state": "FAILED", "status_message": message}
+    audit = make_audit("vm_workload_consolidation-2026-11-21T12:10:30.420311", audit_type="CONTINUOUS", **columns)
+    times = {"start_time": now() - timedelta(minutes=9), "end_time": now()}
+    make_plan({"a": []}, audit=audit, **columns, **times, started_by="alice.administrator@example.org")
+    node = make_node("compute-with-a-long-host-name-01.production.example.org")
+    make_server("database-replica-of-production-1", node, task_state="migrating", unhealthy_reason="It is slow.")
+    make_undelivered(subscribe_to("https://chat.example.org/1", "operators-of-production"))
+    Notification.objects.update(event_type="action_plan.execution.end")
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("name", ["audits:list", "plans:list", "cluster:servers", "notifications:undelivered"])
+def test_words_in_the_columns_of_a_list_are_not_broken(lists: None, page: Page, name: str, language: str) -> None:
+    page.set_extra_http_headers({"Accept-Language": language})
+    page.goto(reverse(name))
+    assert page.locator("tbody tr").count() == 1
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert not page.evaluate(WIDER)
+
+
+def test_names_and_receivers_of_subscriptions_use_the_width_of_the_page(lists: None, page: Page) -> None:
+    page.goto(reverse("notifications:list"))
+    expect(page.get_by_role("cell", name="operators-of-production", exact=True)).to_be_visible()
+    assert page.evaluate(CUT_TEXTS) == []
+    assert not page.evaluate(WIDER)
+
+
+@pytest.fixture
+def actions(transactional_db: None) -> None:
+    Action.objects.filter(action_plan=make_plan({"a": [], "b": []}), input_parameters__message="a").update(
+        state="SUCCEEDED"
+    )
+
+
+def test_states_of_selectable_actions_are_aligned_with_other_cells_on_a_phone(actions: None, page: Page) -> None:
+    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.goto(reverse("actions:list"))
+    expect(page.locator("td.choose input")).to_have_count(1)
+    assert len(set(page.evaluate(EDGES))) == 1
+
+
+@pytest.fixture
+def named_action(transactional_db: None) -> Action:
+    return make_plan({"a": []}, audit=make_audit("x")).actions.get()
+
+
+def test_help_link_is_never_alone_on_a_line(named_action: Action, page: Page) -> None:
+    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.goto(reverse("actions:detail", args=[named_action.uuid]))
+    is_beside = """(length) => {
+      document.querySelector(".eyebrow a").textContent = "x".repeat(length);
+      const [before, help] = [".eyebrow .copy", ".eyebrow .help"]
+        .map((selector) => document.querySelector(selector).getBoundingClientRect());
+      return help.top < before.bottom && help.right <= innerWidth;
+    }"""
+    assert [length for length in range(1, 60) if not page.evaluate(is_beside, length)] == []
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def browser(client: Client, cloud_admin: User) -> Client:
 def show(browser: Client, page: str, /, *arguments: Any, **query: Any) -> str:
     answer = browser.get(reverse(page, args=arguments), query)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return answer.content.decode().replace("<wbr>", "")
 
 
 def bind(cluster: Cluster, name: str = "grow", **columns: Any) -> PolicyBinding:

@@ -194,6 +194,7 @@ def test_objects_in_details_and_messages_are_links(browser: Client, plan: Action
 
 
 def test_entry_without_details_has_an_empty_cell(browser: Client) -> None:
+    HistoryEntry.objects.create(user="rosa", deed="cluster.check", message="It was refused.")
     HistoryEntry.objects.create(user="rosa", deed="cluster.check")
     assert '<td class="message" data-label="Details"></td>' in text(browser.get(reverse("history:list")))
 

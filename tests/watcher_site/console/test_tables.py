@@ -1,12 +1,16 @@
 """The rows of tables, which are written without a template."""
 
+import re
 from types import SimpleNamespace
 
 import django_tables2 as tables
+import pytest
+from django.template.loader import get_template
+from django.test import RequestFactory
 from django.utils.html import format_html
 
 from watcher_site.console.columns import NumberColumn
-from watcher_site.templatetags.tables import table_rows
+from watcher_site.templatetags.tables import breakable, table_rows
 
 
 class ServerRows(tables.Table):
@@ -49,3 +53,36 @@ def test_empty_cell_has_no_content() -> None:
 
 class EmptyButtons(tables.Table):
     buttons = tables.Column(empty_values=(), default="")
+
+
+class WithOptionalColumns(tables.Table):
+    name = tables.Column()
+    task = tables.Column(default="")
+    problem = tables.Column(default="", orderable=False)
+
+
+@pytest.mark.parametrize(
+    ("problems", "heads"), [([None, None], ["Name", "Task"]), ([None, "It failed."], ["Name", "Task", "Problem"])]
+)
+def test_column_without_content_is_shown_only_if_the_table_can_be_sorted_by_it(
+    problems: list[str | None], heads: list[str]
+) -> None:
+    table = WithOptionalColumns([{"name": "web", "task": None, "problem": problem} for problem in problems])
+    html = get_template("table.html").render({"table": table, "request": RequestFactory().get("/")})
+    assert re.findall(r"<th [^>]*>\s*(?:<a[^>]*>)?([^<]*?)\s*<", html) == heads
+    assert re.findall('data-label="(.*?)"', html) == heads * 2
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("workload_balance", "workload_<wbr>balance"),
+        ("compute-1.example.org", "compute-1.<wbr>example.<wbr>org"),
+        ("rosa@example", "rosa@<wbr>example"),
+        ("1.5 GB", "1.5 GB"),
+        ("It failed. Retry…", "It failed. Retry…"),
+        ('<a href="/a_b" title="a_b">a_b</a>', '<a href="/a_b" title="a_b">a_<wbr>b</a>'),
+    ],
+)
+def test_names_in_cells_can_be_broken_after_separators(html: str, expected: str) -> None:
+    assert breakable(html) == expected
