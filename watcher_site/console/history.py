@@ -24,7 +24,7 @@ from watcher_site.console.lists.filters import ObjectFilter
 from watcher_site.console.pages import ListPage, Page
 from watcher_site.history.event_labels import OUTCOMES, describe_event, describe_outcome
 from watcher_site.history.reading import FILTERS, FORMATS, details_in_words, download, narrow
-from watcher_site.messages import UUIDS, cut, translate_message
+from watcher_site.messages import STATUS_MESSAGE_LENGTH, UUIDS, cut, translate_message
 from watcher_site.models import HistoryEntry
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.templatetags.console import find_links, head, linked, short
@@ -79,8 +79,12 @@ class HistoryTable(tables.Table):
 
 
 def describe_details(entry: HistoryEntry) -> str:
-    """Return the details of an entry in one line. Control characters are marked, because `cut` would remove them."""
-    return cut(mark_plainly(details_in_words(entry.details)))
+    """Return the details of an entry in one line.
+
+    Control characters are marked before the text is cut, which would remove them.
+    """
+    text = details_in_words(entry.details)
+    return text if len(text) <= STATUS_MESSAGE_LENGTH else cut(mark_plainly(text))
 
 
 def link_to_request(request_id: str) -> SafeString:

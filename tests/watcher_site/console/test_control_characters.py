@@ -184,11 +184,15 @@ def test_heading_and_title_mark_control_characters(browser: Client, name: str, m
 
 
 @pytest.mark.django_db
-def test_history_marks_control_characters_of_details(browser: Client) -> None:
-    details = {"name": {"from": "web", "to": HOSTILE}}
+@pytest.mark.parametrize(
+    ("description", "mark"), [("", '<span class="control">{}</span>'), ("a long description " * 20, "{}")]
+)
+def test_history_marks_control_characters_of_details(browser: Client, description: str, mark: str) -> None:
+    details = {"name": {"from": "web", "to": HOSTILE}, "description": description}
     history.record("cluster.update", "web", caller=CallingContext(user="rosa"), details=details)
+    marks = [mark.format(character) for character in ("U+202E", "␛", "U+2066")]
     text = text_of(browser, reverse("history:list"))
-    assert "name: web → webU+202Egnp.␛[31m&lt;b&gt;U+2066" in text
+    assert f"name: web → web{marks[0]}gnp.{marks[1]}[31m&lt;b&gt;{marks[2]}" in text
 
 
 @pytest.mark.django_db
