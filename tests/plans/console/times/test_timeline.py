@@ -156,7 +156,7 @@ def test_timeline_query_count_does_not_depend_on_the_number_of_actions(
 
 
 def test_timeline_of_a_plan_that_has_not_begun_has_no_picture(browser: Client, db: None) -> None:
-    assert "No action of the plan has begun yet." in text(browser, make_plan({"a": []}))
+    assert "No action of the plan has started yet." in text(browser, make_plan({"a": []}))
 
 
 def test_unchanged_timeline_is_answered_with_304(browser: Client, plan: ActionPlan) -> None:
