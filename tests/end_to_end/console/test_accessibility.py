@@ -26,6 +26,7 @@ from tests.builders import (
     make_member,
     make_node,
     make_plan,
+    make_policy,
     make_profile,
     make_resource,
     make_server,
@@ -162,6 +163,7 @@ def pages_of_records() -> list[str]:
         AuthToken.objects.create(user)
     return [
         reverse("exclusions:detail", args=[exclusion.uuid]),
+        reverse("cluster:policy", args=[make_policy("not attached", "senlin.policy.scaling-1.0").uuid]),
         reverse("notifications:detail", args=[subscription.uuid]),
         reverse("notifications:undelivered"),
         reverse("cluster:server", args=[server.uuid]),
