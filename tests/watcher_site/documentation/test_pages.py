@@ -14,6 +14,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from tests.repository.test_documentation import ROOT, headings_of, slug
+from watcher_site.documentation.pages import find_sections
 
 pytestmark = pytest.mark.django_db
 SECTION = (
@@ -107,6 +108,44 @@ def test_search_finds_sections_with_all_words(reader: Client, built: Path) -> No
 def test_search_ranks_matches_in_titles_first(reader: Client, built: Path) -> None:
     page = text(reader.get("/docs/search/", {"q": "quotas"}))
     assert page.index("/docs/operating/#quotas") < page.index("/docs/operating/#operating")
+
+
+def find_excerpt(folder: Path, html: str, words: str) -> str:
+    write_page(folder, "page", "Page", SECTION.format(anchor="first", title="First", text="", more=html))
+    ((_section, excerpt),) = find_sections(words)
+    return excerpt
+
+
+@pytest.mark.parametrize(
+    ("html", "words", "expected"),
+    [
+        (
+            "<p>An applier runs plans. A worker runs actions from a queue. It needs RabbitMQ.</p>",
+            "queue worker",
+            "A <mark>worker</mark> runs actions from a <mark>queue</mark>.",
+        ),
+        (
+            "<p>A worker runs actions. It is a process. It reads a queue.</p>",
+            "queue worker",
+            "A <mark>worker</mark> runs actions. … It reads a <mark>queue</mark>.",
+        ),
+        (
+            "<table><tr><th>name</th></tr><tr><td><p>QUEUE</p></td>\n<td><p>The queue.</p></td></tr></table>",
+            "queue",
+            "<mark>QUEUE</mark> \N{EN DASH} The <mark>queue</mark>.",
+        ),
+        ("<pre>first\nget a &lt;queue&gt;\nlast</pre>", "queue", "get a &lt;<mark>queue</mark>&gt;"),
+        ("<p>It is empty. It is full.</p>", "first", "It is empty."),
+    ],
+)
+def test_excerpt_has_the_sentences_with_the_words(built: Path, html: str, words: str, expected: str) -> None:
+    assert find_excerpt(built, html, words) == expected
+
+
+def test_excerpt_of_a_long_sentence_is_cut_between_words(built: Path) -> None:
+    excerpt = find_excerpt(built, f"<p>{'before ' * 100}queue {'after ' * 100}</p>", "queue")
+    assert re.fullmatch("… (before )+<mark>queue</mark> (after )+…", excerpt)
+    assert len(excerpt) < 350
 
 
 def test_search_reports_that_no_section_matches(reader: Client, built: Path) -> None:
