@@ -1,7 +1,9 @@
 """The layout of pages and tables: column widths, indentation and controls, on wide screens and on phones."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.timezone import now
 from playwright.sync_api import Page, expect
+from pytest_django import Settings
 
 from actions.models import Action
 from plans.models import ActionPlan
@@ -165,3 +168,31 @@ def test_list_of_layers_is_cut_between_two_rows(large_plan: ActionPlan, page: Pa
     assert page.locator("#layers li").count() == 20
     assert page.locator("#layers").evaluate("(list) => list.scrollHeight > list.clientHeight")
     assert page.locator("#layers").evaluate(CUT_ROWS) == 0
+
+
+@pytest.fixture
+def documentation(settings: Settings, tmp_path: Path) -> None:
+    """Build a page with a table whose first column is wider than a phone."""
+    settings.DOCUMENTATION_FOLDER = tmp_path
+    table = f"<table><tr><td><code>{'X' * 60}</code></td><td>{'words ' * 60}</td></tr></table>"
+    page = {
+        "title": "Settings",
+        "toc": "",
+        "body": f"<section><h1>Settings</h1>{table}<pre>{'x' * 110}</pre></section>",
+    }
+    for name in ("index", "settings"):
+        (tmp_path / f"{name}.fjson").write_text(json.dumps(page))
+
+
+@pytest.mark.parametrize(("width", "number"), [(DESK, 0), (PHONE, 2)])
+def test_wide_tables_and_examples_of_the_documentation_scroll_only_on_a_phone(
+    documentation: None, page: Page, width: int, number: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(reverse("docs:page", args=["settings"]))
+    assert page.locator("article :is(table, pre)").count() == 2
+    wide = """(parts) => parts.filter((part) => part.scrollWidth > part.clientWidth)
+      .map((part) => getComputedStyle(part).backgroundAttachment)"""
+    # A shadow of the background, which does not scroll, is at an edge where the part continues.
+    shadow = "local, local, scroll, scroll"
+    assert page.locator("article :is(table, pre)").evaluate_all(wide) == [shadow] * number
