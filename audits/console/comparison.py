@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from django.core.paginator import Page as Part
 from django.core.paginator import Paginator
 from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
+from django.template.defaultfilters import floatformat
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import TemplateView
 
@@ -21,7 +23,7 @@ from watcher_site.database.records import parse_uuid
 from watcher_site.history.reading import value_in_words
 from watcher_site.messages import Text
 from watcher_site.templatetags.console import clock, humanize_name
-from watcher_site.templatetags.names import brief
+from watcher_site.templatetags.names import brief, plan_name, short
 from watcher_site.windows.durations import describe_duration
 
 ACTIONS_PER_PAGE = 100
@@ -37,6 +39,17 @@ class Fact:
     label: Text
     first: Any
     second: Any
+    unit: str = ""
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The values as they are shown, in the words of the pages of single records."""
+        return self.show(self.first), self.show(self.second)
+
+    def show(self, value: Any) -> str:
+        if value is None or value == "":
+            return "—"
+        return f"{floatformat(value, -3)} {self.unit}".strip() if isinstance(value, int | float) else str(value)
 
     @property
     def differs(self) -> bool:
@@ -68,7 +81,9 @@ class Comparison(Page, TemplateView):
         if len(records) != 2:
             newest = self.get_records().order_by("-pk")[:OFFERED]
             return super().get_context_data(chosen=records[:1], number=len(uuids), offered=newest, **context)
-        return super().get_context_data(pair=records, **self.compare(*records), **context)
+        return super().get_context_data(
+            pair=records, names=distinct_names(*records), **self.compare(*records), **context
+        )
 
     @abstractmethod
     def get_records(self) -> QuerySet[Any]:
@@ -137,6 +152,12 @@ class AuditComparison(Comparison):
         return {"facts": facts, "plans": plans, **compared}
 
 
+def distinct_names(first: Any, second: Any) -> list[str]:
+    """Return the names of both records, with the beginnings of their UUIDs if they are equal."""
+    names = [brief(one.name) if isinstance(one, Audit) else plan_name(one) for one in (first, second)]
+    return names if names[0] != names[1] else [f"{names[0]} {short(one.uuid)}" for one in (first, second)]
+
+
 def facts_of_plan(plan: Any) -> dict[Text, Any]:
     duration = plan.start_time and plan.end_time and plan.end_time - plan.start_time
     return {
@@ -146,7 +167,11 @@ def facts_of_plan(plan: Any) -> dict[Text, Any]:
         _("Strategy"): plan.strategy and plan.strategy.display_name,
         _("Actions"): plan.total_actions,
         _("Skipped actions"): plan.skipped_actions,
-        _("On failure"): plan.on_failure,
+        _("On failure"): (
+            _("dependent actions do not run")
+            if plan.on_failure == ActionPlan.OnFailure.STOP
+            else _("dependent actions run")
+        ),
         _("Created"): clock(plan.created_at),
         _("Duration"): duration and describe_duration(duration),
     }
@@ -158,14 +183,22 @@ def facts_of_audit(audit: Audit) -> dict[Text, Any]:
         _("State"): audit.state,
         _("Goal"): audit.goal.display_name,
         _("Strategy"): audit.strategy and audit.strategy.display_name,
-        _("Interval"): audit.interval,
-        _("Scope"): ", ".join(describe_scope(audit.scope)),
-        _("Auto trigger"): _("yes") if audit.auto_trigger else _("no"),
+        _("Interval"): describe_interval(audit),
+        _("Scope"): ", ".join(describe_scope(audit.scope)) or _("entire cloud"),
+        _("Starts its plan automatically"): value_in_words(audit.auto_trigger),
+        _("Runs while a plan is running"): value_in_words(audit.force),
     }
     parameters = {
         f"{_('Parameter')} {name}": value_in_words(value) for name, value in sorted(audit.parameters.items())
     }
     return facts | parameters
+
+
+def describe_interval(audit: Audit) -> str | None:
+    """Return the interval of an audit with its unit, or its cron expression."""
+    if not audit.interval or not audit.schedule.period:
+        return audit.interval
+    return gettext("%(number)s seconds") % {"number": audit.interval}
 
 
 def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fact]:
@@ -176,19 +209,15 @@ def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fa
 
 def compare_efficacy(first: ActionPlan, second: ActionPlan) -> list[Fact]:
     """Return the global efficacy and the indicators of both plans, in one query."""
-    sides: dict[int, dict[Text, Any]] = {
-        plan.pk: {
-            describe_indicator(entry["name"], entry.get("unit")): entry["value"] for entry in plan.global_efficacy
-        }
+    sides: dict[int, dict[tuple[str, str], float]] = {
+        plan.pk: {(entry["name"], entry.get("unit") or ""): entry["value"] for entry in plan.global_efficacy}
         for plan in (first, second)
     }
     for indicator in EfficacyIndicator.objects.filter(action_plan__in=sides):
-        sides[indicator.action_plan_id][describe_indicator(indicator.name, indicator.unit)] = indicator.value
-    return pair_facts(sides[first.pk], sides[second.pk])
-
-
-def describe_indicator(name: str, unit: str | None) -> str:
-    return f"{humanize_name(name)} ({unit})" if unit else humanize_name(name)
+        sides[indicator.action_plan_id][indicator.name, indicator.unit or ""] = indicator.value
+    own, other = sides[first.pk], sides[second.pk]
+    facts = [Fact(humanize_name(key[0]), own.get(key), other.get(key), key[1]) for key in {**own, **other}]
+    return [fact for fact in facts if fact.first or fact.second]
 
 
 def with_place(first: ActionPlan, second: ActionPlan) -> QuerySet[Any]:

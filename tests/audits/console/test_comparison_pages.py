@@ -1,5 +1,6 @@
 """Pages that compare two plans or two audits."""
 
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -181,3 +182,53 @@ def test_page_without_two_plans_has_no_form(client: Client, cloud_admin: User, n
     page = client.get(reverse("compare-plans")).content.decode()
     assert "There are no two objects to compare yet." in page
     assert "<select" not in page
+
+
+def shown(response: Any, facts: str = "facts") -> dict[str, tuple[str, str]]:
+    return {str(fact.label): tuple(map(str, fact.texts)) for fact in response.context[facts]}
+
+
+def test_efficacy_is_compared_in_the_numbers_and_units_of_the_page_of_a_plan(
+    client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan]
+) -> None:
+    pair[0].global_efficacy = [{"name": "released_nodes_ratio", "value": 80.0, "unit": "%", "description": ""}]
+    pair[0].save()
+    client.force_login(cloud_admin)
+    assert shown(compared(client, *pair), "efficacy") == {"Released nodes ratio": ("80 %", "—")}
+
+
+def test_properties_of_audits_are_compared_in_the_words_of_their_pages(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    first = make_audit("one", audit_type="CONTINUOUS", interval="3600", auto_trigger=True)
+    second = make_audit("two", audit_type="CONTINUOUS", interval="*/5 * * * *", force=True)
+    facts = shown(compared(client, first, second, page="compare-audits"))
+    assert facts["Interval"] == ("3600 seconds", "*/5 * * * *")
+    assert facts["Starts its plan automatically"] == ("yes", "no")
+    assert facts["Runs while a plan is running"] == ("no", "yes")
+    assert facts["Scope"] == ("entire cloud", "entire cloud")
+
+
+def test_handling_of_failures_is_compared_in_the_words_of_the_page_of_a_plan(
+    client: Client, cloud_admin: User
+) -> None:
+    client.force_login(cloud_admin)
+    facts = shown(compared(client, make_plan(on_failure="stop"), make_plan()))
+    assert facts["On failure"] == ("dependent actions do not run", "dependent actions run")
+
+
+def labels_of(response: Any) -> list[str]:
+    """Return the labels of the cells of the first row, which phones show."""
+    return re.findall('<td data-label="([^"]*)"', response.content.decode())[:2]
+
+
+def test_cells_are_labelled_with_the_names_of_the_compared_objects(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    audits = [make_audit(name) for name in ("one", "two")]
+    assert labels_of(compared(client, *audits, page="compare-audits")) == ["one", "two"]
+
+
+def test_cells_of_plans_with_equal_names_are_labelled_with_their_uuids(client: Client, cloud_admin: User) -> None:
+    client.force_login(cloud_admin)
+    audit = make_audit("one")
+    plans = [make_plan(audit=audit), make_plan(audit=audit)]
+    assert labels_of(compared(client, *plans)) == [f"one {str(plan.uuid)[:8]}" for plan in plans]

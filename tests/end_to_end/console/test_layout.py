@@ -51,6 +51,7 @@ BROKEN_WORDS = """() => {
   }
   return broken;
 }"""
+LINE = "(one) => parseFloat(getComputedStyle(one).lineHeight)"
 # The texts that are cut at the end of their line.
 CUT_TEXTS = """() => [...document.querySelectorAll(".one-line")]
   .filter((text) => text.scrollWidth > text.clientWidth).map((text) => text.textContent)"""
@@ -196,3 +197,17 @@ def test_wide_tables_and_examples_of_the_documentation_scroll_only_on_a_phone(
     # A shadow of the background, which does not scroll, is at an edge where the part continues.
     shadow = "local, local, scroll, scroll"
     assert page.locator("article :is(table, pre)").evaluate_all(wide) == [shadow] * number
+
+
+@pytest.fixture
+def long_names(transactional_db: None) -> None:
+    for name in ("a", "b"):
+        make_audit(name + "-long-name" * 6)
+
+
+def test_choices_of_a_comparison_are_not_cut_on_a_phone(long_names: None, page: Page) -> None:
+    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.goto(reverse("compare-audits"))
+    expect(page.locator("main select")).to_have_count(2)
+    one_line = page.locator("main select").first.evaluate(LINE)
+    assert [one.bounding_box()["height"] > 3 * one_line for one in page.locator("main select").all()] == [True, True]
