@@ -66,9 +66,11 @@ def initialize_counters() -> None:
             for state, _ in model._meta.get_field(field).flatchoices:  # type: ignore[union-attr]
                 metrics.state_changes.labels(model._meta.model_name, state)
     for name in plugins.load("ACTION_TYPES"):
-        metrics.actions_given_up.labels(name)
-    for kind in ("claimed", "adopted"):
-        metrics.action_plan_claims.labels(kind)
+        for by_type in (metrics.action_retries, metrics.action_recoveries, metrics.actions_given_up):
+            by_type.labels(name)
+    for metric, label_values in metrics.KNOWN_LABELS.items():
+        for labels in label_values:
+            metric.labels(*labels)
 
 
 def site_registry() -> CollectorRegistry:

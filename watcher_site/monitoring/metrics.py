@@ -1,5 +1,10 @@
 """The metrics of a process itself. All labels have few values: none is the name of an object."""
 
+from collections.abc import Iterable
+from itertools import product
+
+from prometheus_client import Counter, Histogram
+
 from watcher_site.monitoring.definitions import counter, histogram
 
 REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -85,3 +90,30 @@ broker_errors = counter(
     "Operations that failed because a broker did not answer: that of actions, of notifications, or of the cloud",
     "broker",
 )
+
+# The label values that are known in advance, with which `initialize_counters` creates these metrics.
+KNOWN_LABELS: dict[Counter | Histogram, Iterable[tuple[str, ...]]] = {
+    action_plan_claims: [("claimed",), ("adopted",)],
+    action_plan_seconds: [("SUCCEEDED",), ("FAILED",), ("CANCELLED",)],
+    cloud_reading_seconds: [("succeeded",), ("failed",)],
+    deliveries: list(
+        product(("broker", "webhook", "mail", "slack"), ("delivered", "retried", "given_up", "unanswered"))
+    ),
+    leases_lost: [
+        ("watcher-applier",),
+        ("watcher-decision-engine",),
+        ("watcher-worker",),
+        ("watcher-relay",),
+        ("watcher-listener",),
+    ],
+    database_errors: [
+        ("request",),
+        ("probe",),
+        ("heartbeat",),
+        ("step",),
+        ("delivery",),
+        ("outcome",),
+        ("notification",),
+    ],
+    broker_errors: [("actions",), ("notifications",), ("cloud",)],
+}

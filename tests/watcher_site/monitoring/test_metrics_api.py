@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client, RequestFactory
 from django.utils import timezone
 from knox.models import AuthToken
+from prometheus_client import Counter, Histogram
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import DjangoAssertNumQueries, Settings
 
@@ -21,6 +22,8 @@ from plans.models import ActionPlan
 from tests.builders import action, make_audit, make_plan
 from watcher_site.api.authentication import BearerAuthentication
 from watcher_site.models import Delivery, Notification, Service, Subscription
+from watcher_site.monitoring import metrics
+from watcher_site.monitoring.exposition import initialize_counters
 
 State = ActionPlan.State
 
@@ -265,3 +268,24 @@ def test_state_counters_start_at_zero(client: Client, cloud_admin: User) -> None
     found = read_metrics(client, cloud_admin)
     assert ("watcher_state_changes_total", "actionplan", "SUPERSEDED") in found
     assert ("watcher_state_changes_total", "stack", "CREATE_FAILED") in found
+
+
+# The metrics without known label values, or with too many combinations of them, and the reasons.
+NOT_INITIALIZED = {
+    "watcher_http_requests": "views, methods and statuses have too many combinations",
+    "watcher_http_request_duration_seconds": "views and methods have too many combinations",
+    "watcher_action_duration_seconds": "types, states and buckets have too many combinations",
+    "watcher_audit_run_duration_seconds": "strategies, outcomes and buckets have too many combinations",
+    "watcher_cloud_requests": "the catalog of the cloud names the services",
+    "watcher_cloud_request_duration_seconds": "the catalog of the cloud names the services",
+}
+
+
+def test_each_counter_is_initialized_or_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    counters = [metric for metric in vars(metrics).values() if isinstance(metric, Counter | Histogram)]
+    for metric in counters:
+        if metric._labelnames:
+            monkeypatch.setattr(metric, "_metrics", {})
+    initialize_counters()
+    missing = {metric._name for metric in counters if metric._labelnames and not metric._metrics}
+    assert missing == set(NOT_INITIALIZED)
