@@ -82,7 +82,7 @@ def test_console_pages_apply_the_event_details_permission(
     client.force_login(reader)
     uuid = {"actions:detail": failed.uuid, "plans:detail": failed.action_plan.uuid}.get(page)
     answer = client.get(reverse(page, args=[uuid] if uuid else []), headers={"Accept": "text/html"})
-    assert (REASON in answer.content.decode()) == (rule != ADMIN)
+    assert (REASON in answer.content.decode().replace("<wbr>", "")) == (rule != ADMIN)
 
 
 @pytest.mark.parametrize(

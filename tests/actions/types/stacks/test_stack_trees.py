@@ -38,7 +38,7 @@ def test_stack_page_shows_the_tree_of_its_resources(browser: Client, shop: Stack
         assert f'id="resource-{resource.uuid}"' in text
     assert "4 of 4 healthy" in text
     assert "2 of 2 healthy" in text
-    assert "on compute1" in text
+    assert "on <bdi>compute1</bdi>" in text
 
 
 def test_unhealthy_resource_is_counted_in_each_stack_above(browser: Client, shop: Stack) -> None:
