@@ -52,10 +52,17 @@ def test_unknown_redirect_fails_the_benchmark(benchmark: Client) -> None:
 
 
 @pytest.mark.slow
-def test_benchmark_measures_the_pages_of_projects(benchmark: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_of_projects_and_audits_respond_to_the_benchmark(
+    benchmark: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The rows are fewer than those of the benchmark, but of the same kinds. All pages would take a minute."""
     for name, value in {"PLANS": 20, "ACTIONS": 400, "SIZES": (5, 10, 15, 20, 30), "ENDED": 10}.items():
         monkeypatch.setattr(console_rows, name, value)
-    found = {page.name: page.path for page in pages(console_rows.fill()) if page.name.startswith("projects:")}
-    assert {"projects:server", "projects:stack", "projects:cluster", "projects:resource-mark"} <= found.keys()
+    monkeypatch.setattr(rows, "SIZES", [1])
+    # The first audit is one that cannot be deleted.
+    rows.fill()
+    measured = pages(console_rows.fill())
+    found = {page.name: page.path for page in measured if page.name.startswith(("projects:", "audits:"))}
+    expected = {"projects:server", "projects:stack", "projects:cluster", "projects:resource-mark", "audits:delete"}
+    assert expected <= found.keys()
     assert {name for name, path in found.items() if benchmark.get(path).status_code != 200} <= REDIRECTS

@@ -31,9 +31,8 @@ MILLISECONDS, QUERIES = 100, 20
 # The limit of the request that computes the preflight of the largest plan.
 FIRST_PREFLIGHT_MILLISECONDS = 1000
 ROUNDS = 3
-# Pages that redirect: the states of these records do not allow the operation, or no rows are selected.
+# Pages that redirect: these records do not allow the operation, or no rows are selected.
 REDIRECTS = {
-    *("actions:cancel", "audits:cancel", "audits:suspend", "audits:resume"),
     *("notifications:resend-all", "stacks:resource"),
     *("plans:skip", "plans:restore", "pruning:skip", "pruning:restore"),
 }
@@ -100,7 +99,10 @@ def named_patterns(patterns: list[Any], space: str = "") -> Iterator[tuple[str, 
 
 
 def samples(name: str, view: Any, pattern: URLPattern, large_plans: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of a page: none, or those of one record of its model; for plans, one of each size."""
+    """Yield the arguments of a page: none, or those of one record of its model; for plans, one of each size.
+
+    The page of an operation gets a record whose state allows it, and none if there is no such record.
+    """
     match list(pattern.pattern.converters):
         case []:
             yield {}
@@ -111,8 +113,10 @@ def samples(name: str, view: Any, pattern: URLPattern, large_plans: list[Any]) -
         case ["uuid"] if name == "plans:preflight":
             yield {"uuid": large_plans[-2].uuid}
         case ["uuid" | "pk" as key] if model := getattr(view, "model", None):
-            records = model._default_manager.order_by("pk")[:1]
-            yield from ({key: getattr(record, key)} for record in records)
+            records = model._default_manager.order_by("pk")
+            if states := getattr(view, "possible_in", None):
+                records = records.filter(state__in=states)
+            yield from ({key: getattr(record, key)} for record in records[:1])
 
 
 def variants(page: str, view: Any, chosen: Mapping[tuple[str, str], str]) -> Iterator[dict[str, str]]:
