@@ -113,6 +113,12 @@ WINDOW_OVER_BEFORE_PLAN = StoredMessage(
     _("window.last_day: the window is over before anything of the plan could begin.")
 )
 SUSPENDED_BY = StoredMessage(_("Suspended by %(user)s: nothing more of it begins until somebody resumes it."))
+SUSPENDED_AFTER_RESTORE = StoredMessage(
+    _(
+        "Suspended after a restore: actions that ran after the backup may be executed again."
+        " Review the plan, then resume it."
+    )
+)
 WAITS_FOR_OPENING = StoredMessage(_("Nothing more of it begins before %(time)s UTC."))
 WINDOW_CLOSED_FOR_EVER = StoredMessage(
     _("Its maintenance window is over: nothing more of it begins until it has another one.")

@@ -50,9 +50,10 @@ def signal_action(uuid: UUID | str, signal: Action.Signal, by: str) -> Action:
 
 
 def signal_actions(actions: QuerySet[Action], signal: Action.Signal, by: str) -> int:
-    """Suspend or resume the actions of one plan that allow it, and return their number.
+    """Suspend or resume the actions that allow it, and return their number.
 
-    The caller holds the plan's row. The number of statements does not depend on the number of actions.
+    The caller holds the rows of their plans. The number of statements does not depend on the number of actions, whose
+    plans are loaded.
     """
     candidates = actions.filter(Q(state__in=Action.BEGUN) | Q(control__isnull=False))
     signalled = [

@@ -209,7 +209,7 @@ class Applier(Worker):
 
     @transaction.atomic
     def begin(self, plan: ActionPlan) -> None:
-        guards = {name: getattr(plan, name) for name in ("opens_at", "closes_at", "on_failure")}
+        guards = {name: getattr(plan, name) for name in ("opens_at", "closes_at", "on_failure", "suspended_by")}
         plan.begin(self.service)
         plan.save_state(guards=guards)
         if plan.on_failure == ActionPlan.OnFailure.STOP:

@@ -1,14 +1,16 @@
 """Signals to whole plans."""
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Value
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from actions.models import Action
 from actions.operations.signals import signal_actions
+from plans.messages import SUSPENDED_AFTER_RESTORE
 from plans.models import ActionPlan
-from plans.models.refusals import PlanOperation, is_plan_allowing, plan_conflict
-from watcher_site.history import record
+from plans.models.refusals import PLAN_STATES, PlanOperation, is_plan_allowing, plan_conflict
+from watcher_site.history import record, record_many
 from watcher_site.state_machine import TransitionNotAllowed
 
 Signal = Action.Signal
@@ -51,6 +53,28 @@ def suspend_or_resume(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
     if not suspends:
         current.actions.restart_timeouts(timezone.now())
     if current.is_suspended != suspends:
-        rows.update(suspended_by=by if suspends else None)
+        rows.update(suspended_by=by if suspends else None, status_message=None)
     rows.update(signals=F("signals") + 1)
     record("action_plan.signal", current, details={"signal": signal})
+
+
+@transaction.atomic
+def suspend_restored_plans(by: str) -> list[ActionPlan]:
+    """Suspend all plans that would continue in a restored database, and return them.
+
+    Plans that a user had suspended before the backup get the message, too. Plans that have it are unchanged, so that
+    the operation can be repeated. The number of statements does not depend on the number of plans and actions.
+    """
+    text, now = SUSPENDED_AFTER_RESTORE.text, timezone.now()
+    affected = ActionPlan.objects.present().filter(state__in=PLAN_STATES[PlanOperation.SUSPEND])
+    plans = list(affected.exclude(status_message=text).order_by("pk").locked())
+    if plans:
+        keys = [plan.pk for plan in plans]
+        begun = Action.objects.present().filter(action_plan__in=keys).select_related("action_plan")
+        signal_actions(begun, Signal.SUSPEND, by)
+        suspended_by = Coalesce("suspended_by", Value(by))
+        ActionPlan.objects.filter(pk__in=keys).update(
+            suspended_by=suspended_by, status_message=text, signals=F("signals") + 1, updated_at=now
+        )
+        record_many("action_plan.signal", plans, message=text, details={"signal": Signal.SUSPEND})
+    return plans

@@ -130,13 +130,19 @@ def copy_database(server: OwnServer) -> None:
     subprocess.run(command, check=True, input=dump.stdout)
 
 
-def run_plans(server: OwnServer) -> None:
-    process = start_command("run_applier", "--once", DATABASE_URL=server.url, WATCHER_POLL_INTERVAL="0.1")
+def run(server: OwnServer, *command: str) -> None:
+    process = start_command(*command, DATABASE_URL=server.url, WATCHER_POLL_INTERVAL="0.1")
     _, errors = process.communicate(PATIENCE)
     assert process.returncode == 0, errors
 
 
-def test_site_restored_to_the_moment_before_a_mistake_continues_its_plans(server: OwnServer) -> None:
+def run_plans(server: OwnServer) -> None:
+    run(server, "run_applier", "--once")
+
+
+def test_site_restored_to_the_moment_before_a_mistake_continues_its_plans_when_they_are_resumed(
+    server: OwnServer,
+) -> None:
     done, started = make_plan({"a": []}), make_plan({"b": [], "c": ["b"]})
     done.launch()
     copy_database(server)
@@ -150,7 +156,10 @@ def test_site_restored_to_the_moment_before_a_mistake_continues_its_plans(server
     server.archive_log()
     server.restore(base, moment)
     plans = "SELECT state, deleted_at FROM plans_actionplan ORDER BY id"
+    run(server, "plans", "suspend-restored")
+    run_plans(server)
     assert server.execute(plans) == [("SUCCEEDED", None), ("PENDING", None)]
+    run(server, "plans", "resume", str(started.uuid))
     run_plans(server)
     assert server.execute(plans) == [("SUCCEEDED", None)] * 2
     assert server.execute("SELECT state, attempt FROM actions_action") == [("SUCCEEDED", 1)] * 3

@@ -1,6 +1,6 @@
 """Access of commands to the resources of the API, with its filters, sort keys and fields, but without HTTP."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, cast
@@ -142,12 +142,15 @@ class Resource:
             query["marker"] = str(rows[-1][self.identifier])
             remaining = None if remaining is None else remaining - size
 
+    def rows(self, keys: Iterable[int]) -> list[Row]:
+        """Return the current rows of the objects with these primary keys."""
+        view = self.open(is_single=True)
+        return self.with_titles(view.read(view.get_queryset().filter(pk__in=keys).order_by("pk"), True))
+
     def row(self, record: Any) -> Row:
         """Return the current row of an object."""
-        view = self.open(is_single=True)
-        for row in view.read(view.get_queryset().filter(pk=record.pk), True):
-            (found,) = self.with_titles([row])
-            return found
+        for row in self.rows([record.pk]):
+            return row
         raise NotFound(f"There is no {self.title} {record} any more.")
 
     def with_titles(self, rows: list[Row]) -> list[Row]:

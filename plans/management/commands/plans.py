@@ -16,7 +16,7 @@ from plans.applier.foreground import Display, follow_plan
 from plans.management.commands import preflight_plan, schedule_plan
 from plans.models import ActionPlan
 from plans.operations.approval import approve_plan, withdraw_approval
-from plans.operations.signals import signal_plan
+from plans.operations.signals import signal_plan, suspend_restored_plans
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import schedule
 from plans.preflight import Prospect
@@ -108,6 +108,26 @@ class Resume(Cancel):
     name, help = "resume", "Resume a suspended plan."
     question = ""
     signal = Action.Signal.RESUME
+
+
+class SuspendRestored(Subcommand):
+    name = "suspend-restored"
+    help = (
+        "Suspend all plans that are PENDING or ONGOING after the database was restored from a backup, because actions"
+        " that ran after the backup would be executed again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        self.add_format(parser, default=None)
+        commands.add_person(parser)
+
+    def handle(self, **options: Any) -> str | None:
+        suspended = suspend_restored_plans(options["person"])
+        if not options["format"]:
+            return f"{len(suspended)} action plan{'' if len(suspended) == 1 else 's'} suspended"
+        rows = self.resource.rows(plan.pk for plan in suspended)
+        self.printer(options).print_list([rows], self.resource.columns, is_chosen=False)
+        return None
 
 
 class Continue(PlanOperation):
@@ -217,5 +237,5 @@ class Command(CommandGroup):
     )
     subcommands = [
         *(ListObjects, ShowObject, Preflight, Approve, WithdrawApproval),
-        *(Schedule, Start, Suspend, Resume, Cancel, Continue),
+        *(Schedule, Start, Suspend, SuspendRestored, Resume, Cancel, Continue),
     ]

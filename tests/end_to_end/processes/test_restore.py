@@ -37,10 +37,16 @@ UPDATE actions_action SET input_parameters = '{"duration": 0}' WHERE action_type
 """
 
 
-def run_once(command: str, **environment: str) -> None:
-    process = start_command(command, "--once", **ENVIRONMENT, **environment)
-    _, errors = process.communicate(PATIENCE)
+def run(*command: str, **environment: str) -> str:
+    """Run a command to its end, and return its output."""
+    process = start_command(*command, **ENVIRONMENT, **environment)
+    output, errors = process.communicate(PATIENCE)
     assert process.returncode == 0, errors
+    return str(output)
+
+
+def run_once(command: str, **environment: str) -> None:
+    run(command, "--once", **environment)
 
 
 class Backup:
@@ -110,6 +116,25 @@ def test_restored_site_completes_its_plans_without_repeating_completed_actions(
     expected = [("SUCCEEDED", attempt) for attempt in attempts]
     assert backup.read("SELECT state, attempt FROM actions_action ORDER BY id") == expected
     assert backup.read("SELECT count(*) FROM actions_actionevent WHERE action_id = %s", first) == [(before,)]
+
+
+def test_restored_site_continues_a_suspended_plan_after_it_is_resumed(backup: Backup) -> None:
+    plan: ActionPlan = make_sleepy_plan(600)
+    applier = start_command("run_applier", **ENVIRONMENT)
+    wait_for(plan.actions.filter(action_type="sleep", attempt=1).exists)
+    applier.kill()
+    applier.wait(PATIENCE)
+    backup.dump()
+    backup.restore()
+    assert run("plans", "suspend-restored", DATABASE_URL=backup.url) == "1 action plan suspended\n"
+    run_once("run_applier", DATABASE_URL=backup.url)
+    # The interrupted action is suspended, and not recovered.
+    states = "SELECT state, attempt FROM actions_action ORDER BY id"
+    assert backup.read(states) == [("SUCCEEDED", 1), ("SUSPENDED", 1), ("PENDING", 0)]
+    run("plans", "resume", str(plan.uuid), DATABASE_URL=backup.url)
+    run_once("run_applier", DATABASE_URL=backup.url)
+    assert backup.read("SELECT state, suspended_by FROM plans_actionplan") == [("SUCCEEDED", None)]
+    assert backup.read(states) == [("SUCCEEDED", 1), ("SUCCEEDED", 2), ("SUCCEEDED", 1)]
 
 
 def test_restored_site_sends_the_events_of_its_outbox_with_the_same_identifiers(

@@ -1,5 +1,6 @@
 """`manage.py plans`: action plans in a terminal."""
 
+from typing import cast
 from uuid import UUID, uuid4
 
 import pytest
@@ -237,6 +238,21 @@ def test_plan_is_suspended_resumed_and_cancelled(run: Run) -> None:
     assert run("plans", "resume", plan.uuid).output == f"action plan {plan.uuid} (nop): PENDING\n"
     assert run("plans", "cancel", plan.uuid, "--yes").output == f"action plan {plan.uuid} (nop): CANCELLED\n"
     assert run("plans", "suspend", plan.uuid).status == 2
+
+
+def test_restored_plans_are_suspended_and_counted(run: Run) -> None:
+    for state in ("PENDING", "ONGOING", "CANCELLING"):
+        make_plan({"a": []}, state=state)
+    assert run("plans", "suspend-restored", "--as", "olga").output == "2 action plans suspended\n"
+    assert run("plans", "suspend-restored").output == "0 action plans suspended\n"
+    assert set(HistoryEntry.objects.values_list("user", "deed")) == {("olga", "action_plan.signal")}
+
+
+def test_restored_plans_are_printed_in_a_format(run: Run) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    (printed,) = cast("list[dict[str, str]]", run("plans", "suspend-restored", "--format", "json").json)
+    assert (printed["uuid"], printed["title"]) == (str(plan.uuid), "nop")
+    assert printed["status_message"].startswith("Suspended after a restore")
 
 
 def test_failed_plan_is_continued_by_a_new_plan(run: Run) -> None:
