@@ -1,7 +1,7 @@
 """Draw the state machines of the models in docs/architecture.md, as Mermaid diagrams.
 
-``python -m tests.repository.state_diagrams`` rewrites the page: each block between the comments
-``states of <app>.<Model>`` and ``end of states``.
+``python -m tests.repository.state_diagrams`` rewrites the page: each diagram with the comment
+``%% states of <app>.<Model>``.
 """
 
 import os
@@ -17,7 +17,7 @@ from django.apps import apps
 from django_fsm import FSMField
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
-BLOCK = re.compile(r"(<!-- states of ([\w.]+) -->\n).*?(<!-- end of states -->)", re.DOTALL)
+BLOCK = re.compile(r"^```mermaid\nstateDiagram-v2\n    %% states of ([\w.]+)\n.*?^```$", re.DOTALL | re.MULTILINE)
 # A transition from at least this number of states has one arrow, from a box that lists them.
 MANY = 4
 # A box names the states that it leaves out, if these are not more.
@@ -45,7 +45,8 @@ class Step:
 class Diagram:
     """The lines of the Mermaid diagram of one state field."""
 
-    def __init__(self, field: Any) -> None:
+    def __init__(self, model: Any, field: Any) -> None:
+        self.model = model._meta.label
         self.states = [str(state) for state, _ in field.choices]
         self.initial = str(field.default)
         self.boxes: dict[str, str] = {}
@@ -72,6 +73,7 @@ class Diagram:
 
     def lines(self) -> Iterator[str]:
         yield "stateDiagram-v2"
+        yield f"    %% states of {self.model}"
         yield from (f'    state "{text}" as {name}' for text, name in self.boxes.items())
         yield f"    [*] --> {self.initial}"
         yield from (
@@ -101,7 +103,7 @@ def method(model: Any, name: str) -> Any:
 
 
 def draw(model: Any, field: Any) -> str:
-    diagram = Diagram(field)
+    diagram = Diagram(model, field)
     statements = STATEMENTS.get(model._meta.label, [])
     further = [Step(method(model, name).__name__, {source}, {target}) for name, source, target in statements]
     for step in (*steps_of(model, field), *further):
@@ -124,11 +126,11 @@ def draw_all() -> dict[str, str]:
 def with_diagrams(page: str) -> str:
     """Return the text of the page with the present diagrams. Raises: `KeyError`, for a model without states."""
     diagrams = draw_all()
-    return BLOCK.sub(lambda found: f"{found[1]}{diagrams[found[2]]}\n{found[3]}", page)
+    return BLOCK.sub(lambda found: diagrams[found[1]], page)
 
 
 def drawn_models(page: str) -> list[str]:
-    return [model for _, model, _ in BLOCK.findall(page)]
+    return BLOCK.findall(page)
 
 
 if __name__ == "__main__":
