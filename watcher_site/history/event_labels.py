@@ -228,11 +228,13 @@ def label_of(labels: Mapping[str, Text], name: str) -> str:
 
 
 def find_events(label: str) -> Iterator[str]:
-    """Yield the events with this label in the language of the reader, ignoring case."""
+    """Yield the events with this label, or with this verb, in the language of the reader, ignoring case."""
+    label = label.casefold()
     kinds, verbs = ({name: str(text) for name, text in labels.items()} for labels in (OBJECTS, VERBS))
     for kind, kind_label in kinds.items():
         for verb, verb_label in verbs.items():
-            if compose_label(kind_label, verb_label).casefold() == label.casefold():
+            labels = compose_label(kind_label, verb_label), verb_label, verb.replace("_", " ")
+            if label in map(str.casefold, labels):
                 yield f"{kind}.{verb}"
 
 

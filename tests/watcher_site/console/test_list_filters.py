@@ -95,12 +95,19 @@ def note(event: str = "server.stop", target: Any = "web-1", request: str = "", *
 
 
 @pytest.mark.parametrize(
-    "text", ["Start action plan", "start action plan", "action_plan.start", "Action plan", "action_plan"]
+    "text", ["Start action plan", "start action plan", "action_plan.start", "Start", "Action plan", "action_plan"]
 )
 def test_history_filter_accepts_displayed_events_and_object_types(browser: Client, text: str) -> None:
     note("action_plan.start", make_plan({}))
     note("server.reset_state")
     assert "1\N{EN DASH}1 of 1" in show(browser, "history:list", deed=text)
+
+
+def test_events_with_the_same_verb_are_listed_with_their_labels(browser: Client) -> None:
+    note("action_plan.start", make_plan({}))
+    note("server.start")
+    message = "Several match: start action plan, start server. Enter one of them."
+    assert message in show(browser, "history:list", deed="start")
 
 
 def test_event_with_a_label_of_several_words_is_found(browser: Client) -> None:

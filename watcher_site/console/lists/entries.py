@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from watcher_site.console.lists.filters import SHORTEST_BEGINNING, Match, bounds_of
 from watcher_site.database.records import parse_uuid
-from watcher_site.history.event_labels import find_events, find_kinds
+from watcher_site.history.event_labels import describe_event, find_events, find_kinds
 from watcher_site.models import HistoryEntry
 from watcher_site.templatetags.names import stored_beginning
 
@@ -51,15 +51,15 @@ def request_condition(text: str) -> Q:
 
 
 def match_kinds(text: str) -> Iterator[Match]:
-    """Yield the event with a name or label, such as "Start action plan", or the type of objects.
+    """Yield the events with a name, label or verb, such as "Start action plan" or "Start", and the type of objects.
 
     A text may name an event that has no label. It does not show where the verb ends: each division may be an event.
     """
     words = text.lower().replace("_", " ").split()
     events = [f"{'_'.join(words[end:])}.{'_'.join(words[:end])}" for end in range(1, len(words))]
     label = " ".join(text.split())
-    for event in first_and_last_values("deed", Q(deed__in=[text.strip().lower(), *events, *find_events(label)])):
-        yield Match(event, "", ("deed", event))
+    for event in sorted(first_and_last_values("deed", Q(deed__in=[text.strip().lower(), *events, *find_events(label)]))):
+        yield Match(describe_event(event), "", ("deed", event))
     for kind in first_and_last_values("object_type", Q(object_type__in=["_".join(words), *find_kinds(label)])):
         yield Match(kind, "", ("object_type", kind))
 
