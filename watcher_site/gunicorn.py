@@ -5,6 +5,7 @@ The names of settings are gunicorn's. All requests and messages of gunicorn are 
 
 import gc
 import mmap
+import socket
 import sys
 from collections.abc import Mapping
 from datetime import timedelta
@@ -15,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
 
+from watcher_site.monitoring.ports import listen_on_first
 from watcher_site.monitoring.shared_folder import shared_folder
 from watcher_site.monitoring.tracing import TRACE_ID, WEB, tracing
 from watcher_site.processes.command_line import BAD_INPUT, describe_database_error
@@ -27,6 +29,7 @@ except ImproperlyConfigured as problem:
     sys.stderr.write(f"{problem}\n")
     sys.exit(BAD_INPUT)
 
+log = structlog.get_logger(__name__)
 access_log = structlog.get_logger("gunicorn.access")
 
 
@@ -71,8 +74,25 @@ REFUSAL_BYTES = 1000
 refusal = mmap.mmap(-1, REFUSAL_BYTES)
 
 
+# The socket on which each worker serves the metrics of all workers.
+metrics_listener: socket.socket | None = None
+
+
 def on_starting(server: Any) -> None:
+    if ports := settings.METRICS_PORTS.get("web"):
+        open_metrics_port(ports)
     shared_folder.create()
+
+
+def open_metrics_port(ports: range) -> None:
+    """Listen on the port for metrics in the main process, so that the loss of a worker does not close it."""
+    global metrics_listener
+    try:
+        metrics_listener = listen_on_first(ports, settings.METRICS_BIND)
+    except Invalid as problem:
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(BAD_INPUT)
+    log.info("metrics served", service_name=WEB, port=metrics_listener.getsockname()[1])
 
 
 def on_exit(server: Any) -> None:
@@ -82,7 +102,17 @@ def on_exit(server: Any) -> None:
 def post_worker_init(worker: Any) -> None:
     end_without_migrations()
     start_tracing()
+    if metrics_listener:
+        serve_web_metrics(metrics_listener)
     configure_garbage_collection()
+
+
+def serve_web_metrics(listener: socket.socket) -> None:
+    # Loads prometheus_client, which only workers may do.
+    from watcher_site.monitoring.exposition import web_registry
+    from watcher_site.monitoring.server import serve
+
+    serve(listener, web_registry())
 
 
 def configure_garbage_collection() -> None:

@@ -564,8 +564,10 @@ USER_PASSWORD = read(env.str, "WATCHER_USER_PASSWORD", "")
 
 # Metrics
 
-# The ports on which processes other than web serve their metrics, by default none, and the address.
-METRICS_PORTS = read_ports("WATCHER_METRICS_PORTS", ["applier", "decision-engine", "worker", "relay", "listener"])
+# The ports on which processes serve their metrics, by default none, and the address.
+METRICS_PORTS = read_ports(
+    "WATCHER_METRICS_PORTS", ["web", "applier", "decision-engine", "worker", "relay", "listener"]
+)
 METRICS_BIND = read(env.str, "WATCHER_METRICS_BIND", "127.0.0.1")
 # The collectors of the gauges whose values /metrics reads from the tables.
 TABLE_GAUGES = [

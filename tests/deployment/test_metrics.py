@@ -16,7 +16,7 @@ from watcher_site import settings
 MONITORING = ROOT / "docs" / "monitoring"
 CONFIGURATIONS = ("prometheus-compose.yml", "prometheus-kubernetes.yml")
 # The services that the files of docs/deployment start.
-PROCESSES = ("applier", "decision-engine", "relay", "worker")
+PROCESSES = ("web", "applier", "decision-engine", "relay", "worker")
 kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
 
 
@@ -28,6 +28,11 @@ def ports_of(text: str) -> dict[str, list[int]]:
         first, _, last = ports.partition("-")
         found[name] = list(range(int(first), int(last or first) + 1))
     return found
+
+
+def metrics_ports(name: str) -> list[dict[str, Any]]:
+    """Return the ports of a Deployment's pods that Prometheus discovers by their names."""
+    return [port for port in container(pods()[name])["ports"] if port["name"].startswith("metrics")]
 
 
 def processes(name: str) -> dict[str, Any]:
@@ -62,22 +67,20 @@ def test_scrape_configuration_covers_all_ports_of_the_compose_file() -> None:
 
 def test_metrics_ports_of_the_compose_file_are_not_published() -> None:
     assert [name for name in PROCESSES if "ports" in SITE[name]] == []
-    assert {tuple(SITE[name]["networks"]) for name in PROCESSES} == {("backend",)}
+    assert {name for name in PROCESSES if "backend" not in SITE[name]["networks"]} == set()
 
 
 @kubectl
 def test_pods_declare_the_metrics_ports_of_their_processes() -> None:
     (configuration,) = find("ConfigMap").values()
     ports = ports_of(configuration["data"]["WATCHER_METRICS_PORTS"])
-    found = {name: [port["containerPort"] for port in container(pods()[name])["ports"]] for name in PROCESSES}
+    found = {name: [port["containerPort"] for port in metrics_ports(name)] for name in PROCESSES}
     assert found == {name: ports[name] for name in PROCESSES}
     assert len(ports["worker"]) >= settings.WORKER_PROCESSES
 
 
 @kubectl
-def test_pods_are_annotated_for_scraping_with_named_metrics_ports() -> None:
-    names = {port["name"] for name in PROCESSES for port in container(pods()[name])["ports"]}
-    assert {name.partition("-")[0] for name in names} == {"metrics"}
+def test_pods_are_annotated_for_scraping() -> None:
     for name in PROCESSES:
         metadata = find("Deployment")[name]["spec"]["template"]["metadata"]
         assert metadata["annotations"]["prometheus.io/scrape"] == "true"
@@ -85,8 +88,17 @@ def test_pods_are_annotated_for_scraping_with_named_metrics_ports() -> None:
 
 @kubectl
 def test_network_policy_admits_prometheus_to_all_metrics_ports() -> None:
-    (rule,) = find("NetworkPolicy")["metrics"]["spec"]["ingress"]
-    (admitted,) = rule["ports"]
-    ports = [port["containerPort"] for name in PROCESSES for port in container(pods()[name])["ports"]]
+    policy = find("NetworkPolicy")["metrics"]["spec"]
+    (excluded,) = policy["podSelector"]["matchExpressions"]
+    ((admitted,),) = [rule["ports"] for rule in policy["ingress"]]
+    ports = [port["containerPort"] for name in PROCESSES for port in metrics_ports(name)]
+    assert set(excluded["values"]).isdisjoint(PROCESSES)
     assert admitted["port"] <= min(ports)
     assert max(ports) <= admitted["endPort"]
+
+
+@kubectl
+def test_network_policy_does_not_admit_prometheus_to_the_site() -> None:
+    ((admitted,),) = [rule["ports"] for rule in find("NetworkPolicy")["metrics"]["spec"]["ingress"]]
+    (http,) = [port["containerPort"] for port in container(pods()["web"])["ports"] if port["name"] == "http"]
+    assert not admitted["port"] <= http <= admitted["endPort"]

@@ -31,11 +31,11 @@ CONFIGURATION = """
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}
 rule_files: [{rules}]
 scrape_configs:
-  - job_name: watcher-web
+  - job_name: watcher-site
     authorization: {{credentials: {token}}}
     static_configs: [{{targets: ["127.0.0.1:{web}"]}}]
   - job_name: watcher-processes
-    static_configs: [{{targets: ["127.0.0.1:{applier}"]}}]
+    static_configs: [{{targets: ["127.0.0.1:{applier}", "127.0.0.1:{metrics}"]}}]
 """
 
 
@@ -67,15 +67,16 @@ def query(port: int, path: str) -> Any:
         return {}
 
 
-def test_prometheus_scrapes_the_web_processes_and_an_applier(cloud_admin: User, tmp_path: Path) -> None:
+def test_prometheus_scrapes_the_site_a_web_process_and_an_applier(cloud_admin: User, tmp_path: Path) -> None:
     _, token = AuthToken.objects.create(cloud_admin)
-    port, applier_port = free_port_number(), free_port_number()
+    port, applier_port, metrics_port = (free_port_number() for _ in range(3))
     make_plan({"a": []}, state="PENDING")
     applier = start_command("run_applier", WATCHER_METRICS_PORTS=f"applier={applier_port}")
-    with web_process() as (web_port, _):
+    with web_process(WATCHER_METRICS_PORTS=f"web={metrics_port}") as (web_port, _):
         file = tmp_path / "prometheus.yml"
         rules = ROOT / "docs" / "monitoring" / "alerts.yml"
-        file.write_text(CONFIGURATION.format(rules=rules, token=token, web=web_port, applier=applier_port))
+        ports = {"web": web_port, "metrics": metrics_port, "applier": applier_port}
+        file.write_text(CONFIGURATION.format(rules=rules, token=token, **ports))
         options = [f"--storage.tsdb.path={tmp_path / 'data'}", f"--web.listen-address=127.0.0.1:{port}"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         prometheus = subprocess.Popen(["prometheus", f"--config.file={file}", *options], **quiet)
@@ -84,15 +85,23 @@ def test_prometheus_scrapes_the_web_processes_and_an_applier(cloud_admin: User, 
             wait_for(lambda: is_up(port))
             wait_for(lambda: are_evaluated(port))
             wait_for(lambda: {panel["title"] for panel in panels() if has_data(port, panel)} >= WITH_DATA)
+            assert count_versions(port) == ["2"]
         finally:
             for process in (prometheus, applier):
                 process.kill()
                 process.wait()
 
 
+def count_versions(port: int) -> list[str]:
+    """Return the numbers of processes of each version on the panel of versions."""
+    (panel,) = [panel for panel in panels() if panel["title"] == "Versions"]
+    (target,) = panel["targets"]
+    return [result["value"][1] for result in query(port, f"query?{urlencode({'query': target['expr']})}")["result"]]
+
+
 def is_up(port: int) -> bool:
     targets = query(port, "targets").get("activeTargets", [])
-    return len(targets) == 2 and all(target["health"] == "up" for target in targets)
+    return len(targets) == 3 and all(target["health"] == "up" for target in targets)
 
 
 def are_evaluated(port: int) -> bool:

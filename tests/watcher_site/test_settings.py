@@ -68,7 +68,7 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("PORT", "70000"),
         ("WATCHER_DEMO", "maybe"),
         ("WATCHER_METRICS_PORTS", "9101"),
-        ("WATCHER_METRICS_PORTS", "web=9101"),
+        ("WATCHER_METRICS_PORTS", "proxy=9101"),
         ("WATCHER_METRICS_PORTS", "applier=0"),
         ("WATCHER_METRICS_PORTS", "applier=70000"),
         ("WATCHER_METRICS_PORTS", "applier=9110-9101"),

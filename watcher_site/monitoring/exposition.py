@@ -1,4 +1,4 @@
-"""The registries of metrics: of one process, and of the web process with all its workers and the database gauges."""
+"""The registries of metrics: of the web process with all its workers, and of the site with the gauges of tables."""
 
 import platform
 from collections import defaultdict
@@ -73,9 +73,8 @@ def initialize_counters() -> None:
             metric.labels(*labels)
 
 
-def site_registry() -> CollectorRegistry:
-    """Return the registry of the web process: of all its workers, and of the database."""
-    initialize_counters()
+def web_registry() -> CollectorRegistry:
+    """Return the registry of the web process, with all its workers."""
     registry = CollectorRegistry()
     if shared_folder.path:
         MultiProcessCollector(registry)
@@ -83,6 +82,21 @@ def site_registry() -> CollectorRegistry:
         registry.register(BuildInfo())
     else:
         registry.register(REGISTRY)
+    return registry
+
+
+def site_registry() -> CollectorRegistry:
+    """Return the registry of ``/metrics``: the gauges of the tables, and the metrics of the web process.
+
+    If the web process has a port for its metrics, they are only there: behind the address of the site, each request
+    may reach another process, with other counts.
+    """
+    if "web" in settings.METRICS_PORTS:
+        registry = CollectorRegistry()
+        registry.register(BuildInfo())
+    else:
+        initialize_counters()
+        registry = web_registry()
     for path in settings.TABLE_GAUGES:
         registry.register(import_string(path)())
     return registry

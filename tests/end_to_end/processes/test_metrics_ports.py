@@ -1,5 +1,6 @@
 """Real processes serve their metrics: each on its own port, and all web workers together."""
 
+import os
 import re
 import signal
 import subprocess
@@ -46,24 +47,20 @@ def answers(port: int) -> bool:
 def web_process(**variables: str) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
     """Start gunicorn with two workers on the test database, and yield its port and its process."""
     port = free_port_number()
-    environment = command_environment(
-        {
-            "PORT": str(port),
-            "WATCHER_HTTPS": "false",
-            "WATCHER_WEB_WORKERS": "2",
-            "WATCHER_WEB_THREADS": "1",
-            **variables,
-        }
-    )
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, **quiet)
+    settings = {"WATCHER_HTTPS": "false", "WATCHER_WEB_WORKERS": "2", "WATCHER_WEB_THREADS": "1"}
+    process = start_web(subprocess.DEVNULL, PORT=str(port), **settings, **variables)
     try:
         wait_for(lambda: answers(port))
         yield port, process
     finally:
         process.send_signal(signal.SIGQUIT)
         process.wait(PATIENCE)
+
+
+def start_web(stderr: int, **variables: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn"]
+    environment = command_environment(variables)
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
 def children_of(pid: int) -> set[int]:
@@ -90,6 +87,65 @@ def test_web_workers_share_counters_and_keep_the_counts_of_killed_workers(cloud_
         wait_for(lambda: answers(port))
         assert value_of(read(port, **bearer), sample) == 20
     assert not folder.exists()
+
+
+LOGIN = 'watcher_http_requests_total{method="GET",status="200",view="login"}'
+
+
+def open_login(port: int, times: int) -> None:
+    for _ in range(times):
+        read(port, "/console/login/")
+
+
+def test_web_port_serves_the_counters_of_all_workers_also_after_the_loss_of_each() -> None:
+    metrics = free_port_number()
+    with web_process(WATCHER_METRICS_PORTS=f"web={metrics}") as (port, process):
+        wait_for(lambda: len(children_of(process.pid)) == 2)
+        open_login(port, 20)
+        before = value_of(read(metrics), LOGIN)
+        for worker in children_of(process.pid):
+            os.kill(worker, signal.SIGKILL)
+        # The main process holds the port: connections wait until a new worker accepts them.
+        after = value_of(read(metrics), LOGIN)
+        wait_for(lambda: answers(port))
+        open_login(port, 5)
+        assert (before, after, value_of(read(metrics), LOGIN)) == (20, 20, 25)
+
+
+def test_web_port_serves_the_process_metrics_of_the_workers() -> None:
+    metrics = free_port_number()
+    with web_process(WATCHER_METRICS_PORTS=f"web={metrics}"):
+        text = read(metrics)
+    assert value_of(text, "process_resident_memory_bytes") > 0
+    assert "watcher_build_info{" in text
+
+
+def test_web_port_serves_the_same_counters_after_a_reload() -> None:
+    metrics = free_port_number()
+    with web_process(WATCHER_METRICS_PORTS=f"web={metrics}") as (port, process):
+        wait_for(lambda: len(children_of(process.pid)) == 2)
+        open_login(port, 10)
+        former = children_of(process.pid)
+        process.send_signal(signal.SIGHUP)
+        wait_for(lambda: len(children_of(process.pid) - former) == 2 and not children_of(process.pid) & former)
+        wait_for(lambda: answers(port))
+        assert value_of(read(metrics), LOGIN) == 10
+
+
+def test_web_port_in_use_is_refused_in_one_line_with_status_2_before_workers_start(tmp_path: Path) -> None:
+    with create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = start_web(
+            stderr=subprocess.PIPE,
+            PORT=str(free_port_number()),
+            WATCHER_METRICS_PORTS=f"web={port}",
+            TMPDIR=str(tmp_path),
+        )
+        _, errors = process.communicate(timeout=PATIENCE)
+    (line,) = [line for line in errors.decode().splitlines() if not line.startswith("{")]
+    assert (process.returncode, line) == (2, f"WATCHER_METRICS_PORTS: port {port} is in use.")
+    assert "Booting worker" not in errors.decode()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

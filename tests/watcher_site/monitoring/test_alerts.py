@@ -20,7 +20,7 @@ RULES: list[dict[str, Any]] = [
     rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]
 ]
 # Of prometheus_client and of Prometheus itself.
-FOREIGN = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}
+FOREIGN = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total", "process_start_time_seconds"}
 promtool = pytest.mark.skipif(
     shutil.which("promtool") is None, reason="needs promtool, of Debian's package prometheus"
 )

@@ -23,7 +23,7 @@ from tests.builders import action, make_audit, make_plan
 from watcher_site.api.authentication import BearerAuthentication
 from watcher_site.models import Delivery, Notification, Service, Subscription
 from watcher_site.monitoring import metrics
-from watcher_site.monitoring.exposition import initialize_counters
+from watcher_site.monitoring.exposition import all_metrics, initialize_counters
 
 State = ActionPlan.State
 
@@ -241,6 +241,16 @@ def test_cloud_without_a_synchronization_has_no_time(client: Client, cloud_admin
 
 def test_build_versions_are_exported(client: Client, cloud_admin: User) -> None:
     assert any(name == "watcher_build_info" for name, *_ in read_metrics(client, cloud_admin))
+
+
+def test_metrics_of_the_site_are_the_same_for_each_web_process_if_these_have_a_port(
+    client: Client, cloud_admin: User, settings: Settings
+) -> None:
+    settings.METRICS_PORTS = {"web": range(9105, 9106)}
+    names = {name for name, *_ in read_metrics(client, cloud_admin)}
+    gauges = {metric.name for metric in all_metrics() if metric.kind == "gauge"}
+    assert "watcher_action_plans" in names
+    assert names - gauges == set()
 
 
 def test_query_count_does_not_depend_on_the_tables(
