@@ -58,7 +58,8 @@ def match_kinds(text: str) -> Iterator[Match]:
     words = text.lower().replace("_", " ").split()
     events = [f"{'_'.join(words[end:])}.{'_'.join(words[:end])}" for end in range(1, len(words))]
     label = " ".join(text.split())
-    for event in sorted(first_and_last_values("deed", Q(deed__in=[text.strip().lower(), *events, *find_events(label)]))):
+    named = Q(deed__in=[text.strip().lower(), *events, *find_events(label)])
+    for event in sorted(first_and_last_values("deed", named)):
         yield Match(describe_event(event), "", ("deed", event))
     for kind in first_and_last_values("object_type", Q(object_type__in=["_".join(words), *find_kinds(label)])):
         yield Match(kind, "", ("object_type", kind))
