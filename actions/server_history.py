@@ -106,10 +106,13 @@ def events_by_action(actions: list[int]) -> dict[int, list[Row]]:
 
 
 def expired_operations(cutoff: datetime) -> QuerySet[InstanceAction]:
-    """Return the operations on servers that were deleted until a time, or that have no row."""
+    """Return the operations on servers that were deleted until a time or have no row, and those too old to keep."""
     servers = Server.objects.filter(uuid=OuterRef("server_uuid"))
     deleted, unknown = Exists(servers.filter(deleted_at__lte=cutoff)), ~Exists(servers)
-    found: QuerySet[InstanceAction] = InstanceAction.objects.filter(deleted | Q(unknown, start_time__lte=cutoff))
+    condition = deleted | Q(unknown, start_time__lte=cutoff)
+    if settings.SERVER_EVENT_AGE:
+        condition |= Q(start_time__lte=timezone.now() - settings.SERVER_EVENT_AGE)
+    found: QuerySet[InstanceAction] = InstanceAction.objects.filter(condition)
     return found
 
 

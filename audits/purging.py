@@ -5,11 +5,12 @@ See docs/compatibility.md, "Deletion and purging".
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import Any
 
 from django.conf import settings
+from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.db.models.functions import Coalesce
@@ -21,16 +22,22 @@ from actions.models.exclusions import Exclusion
 from actions.models.instance_actions import InstanceAction
 from actions.server_history import expired_operations
 from audits.models import Audit, AuditTemplate, Goal, Strategy
+from cluster.models import Sample
 from cluster.purging import is_referenced, order_removable, removable
 from plans.models import ActionPlan
-from plans.purging import remove_plans
-from watcher_site.models import HistoryEntry, Notification
+from plans.purging import remove_plans_in_batches
+from watcher_site.accounts.tokens import delete_expired_tokens
+from watcher_site.models import HistoryEntry, Notification, Service
 from watcher_site.models.history import HistoryQuerySet
 from watcher_site.notifications.deliveries import settled_notifications
 from watcher_site.refusals import Invalid
 
 # The rows of other kinds that one transaction removes.
 BATCH = 200
+# A cutoff before which nothing was deleted.
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+Removed = tuple[str, int]
+"""The title of a kind of rows, and the number of these that a transaction removed."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,11 @@ class Purge:
     cutoff: datetime
     goal: str | None = None
     orphans: bool = True
+
+    @classmethod
+    def by_age(cls) -> "Purge":
+        """Return the purge by the ages in the settings alone."""
+        return cls(timezone.now() - settings.DELETED_AGE if settings.DELETED_AGE else NEVER, orphans=False)
 
     def check(self) -> None:
         """Raise `Invalid` if a goal is given and is not a deleted goal."""
@@ -117,11 +129,12 @@ class Purge:
         return removable(self.cutoff) if self.goal is None else {}
 
     def notifications(self) -> QuerySet[Notification]:
-        """Return the notifications to remove; none if a goal is given."""
-        return settled_notifications(self.cutoff) if self.goal is None else Notification.objects.none()
+        """Return the notifications to remove, at the latest at the age of undelivered ones; none with a goal."""
+        until = max(self.cutoff, timezone.now() - timedelta(days=settings.UNDELIVERED_DAYS))
+        return settled_notifications(until) if self.goal is None else Notification.objects.none()
 
     def operations(self) -> QuerySet[InstanceAction]:
-        """Return the operations on deleted servers to remove; none if a goal is given."""
+        """Return the operations on servers to remove; none if a goal is given."""
         return expired_operations(self.cutoff) if self.goal is None else InstanceAction.objects.none()
 
     def exclusions(self) -> QuerySet[Exclusion]:
@@ -131,6 +144,18 @@ class Purge:
     def history(self) -> HistoryQuerySet:
         """Return the history entries to remove, by the age in the settings; none if a goal is given."""
         return HistoryEntry.objects.expired() if self.goal is None else HistoryEntry.objects.none()
+
+    def services(self) -> QuerySet[Service]:
+        """Return the rows of ended processes to remove; none if a goal is given.
+
+        The row of a process that was paused, and may continue, stays until its lease has expired.
+        """
+        return Service.objects.filter(self.expired(), last_seen_up__lt=Service.heartbeat_deadline()).idle()
+
+    def samples(self) -> QuerySet[Sample]:
+        """Return the samples of metrics to remove, by the age in the settings; none if a goal is given."""
+        age = settings.SAMPLE_AGE if self.goal is None else None
+        return Sample.objects.filter(time__lt=timezone.now() - age) if age else Sample.objects.none()
 
     def count(self) -> dict[str, int]:
         """Return the number of rows of each kind to remove, in a fixed number of queries."""
@@ -145,44 +170,64 @@ class Purge:
             "Server Events": self.operations().count(),
             "Notifications": self.notifications().count(),
             "Exclusions": self.exclusions().count(),
+            "Services": self.services().count(),
+            "Samples": self.samples().count(),
             "History": self.history().count(),
         }
 
     def remove(self, most: int | None = None) -> int:
         """Remove the rows, and return their number.
 
-        Rows that refer to others are removed first, in batches with a transaction each: an interrupted purge can be
-        repeated.
-
         Args:
             most: the largest number of rows to remove. Either all rows of a plan or none are removed.
         """
+        return sum(number for _, number in self.remove_in_batches(most))
+
+    def remove_in_batches(self, most: int | None = None) -> Iterator[Removed]:
+        """Remove the rows, and yield after each batch.
+
+        Rows that refer to others are removed first, in batches with a transaction each: an interrupted purge can be
+        repeated. The argument is that of `remove`.
+        """
         limit: float = inf if most is None else most
-        removed = 0
         for keys in batches(self.plans()):
-            selected = first_that_fit(keys, limit - removed)
-            removed += remove_plans(self.plans(), selected)
+            selected = first_that_fit(keys, limit)
+            for number in remove_plans_in_batches(self.plans(), selected):
+                yield "Action Plans and Actions", number
+                limit -= number
             if len(selected) < len(keys):
-                return removed
+                return
         clusters = order_removable(self.cutoff) if self.goal is None else []
-        querysets = (
-            self.audits(),
-            self.audit_templates(),
-            self.strategies(),
-            self.goals(),
+        querysets: list[tuple[str, QuerySet[Any]]] = [
+            ("Audits", self.audits()),
+            ("Audit Templates", self.audit_templates()),
+            ("Strategies", self.strategies()),
+            ("Goals", self.goals()),
             *clusters,
-            self.operations(),
-            self.notifications(),
-            self.exclusions(),
-            self.history(),
-        )
-        for rows in querysets:
+            ("Server Events", self.operations()),
+            ("Notifications", self.notifications()),
+            ("Exclusions", self.exclusions()),
+            ("Services", self.services()),
+            ("Samples", self.samples()),
+            ("History", self.history()),
+        ]
+        for title, rows in querysets:
             for keys in batches(rows):
-                selected = keys[: int(min(limit - removed, len(keys)))]
-                removed += remove_rows(rows, selected)
+                selected = keys[: int(min(limit, len(keys)))]
+                number = remove_rows(rows, selected)
+                yield title, number
+                limit -= number
                 if len(selected) < len(keys):
-                    return removed
-        return removed
+                    return
+
+
+def remove_expired_rows() -> Iterator[Removed]:
+    """Remove the rows that are too old by the settings, expired tokens and sessions, and yield after each batch."""
+    yield from Purge.by_age().remove_in_batches()
+    yield "Tokens", delete_expired_tokens()
+    # As the command clearsessions does.
+    number, _ = Session.objects.filter(expire_date__lt=timezone.now()).delete()
+    yield "Sessions", number
 
 
 def batches(rows: QuerySet[Any]) -> Iterator[list[int]]:

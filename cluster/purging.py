@@ -30,8 +30,8 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
     }
 
 
-def order_removable(cutoff: datetime) -> list[QuerySet[Any]]:
-    """Return the rows of `removable` in an order in which no row refers to a removed one.
+def order_removable(cutoff: datetime) -> list[tuple[str, QuerySet[Any]]]:
+    """Return the rows of `removable`, with their titles, in an order in which no row refers to a removed one.
 
     Nested stacks are removed level by level from the innermost, by queries that are evaluated in turn.
     """
@@ -39,8 +39,9 @@ def order_removable(cutoff: datetime) -> list[QuerySet[Any]]:
     within = Exists(Stack.objects.filter(parent_resource=OuterRef("pk")))
     below = Exists(Stack.objects.filter(root=OuterRef("pk")))
     parts = Exists(StackResource.objects.filter(stack=OuterRef("pk")))
-    level = [querysets.pop("Stack Resources").exclude(within), querysets.pop("Stacks").exclude(below | parts)]
-    return [*querysets.values(), *level * (MAX_DEPTH + 1)]
+    conditions = {"Stack Resources": within, "Stacks": below | parts}
+    level = [(title, querysets.pop(title).exclude(condition)) for title, condition in conditions.items()]
+    return [*querysets.items(), *level * (MAX_DEPTH + 1)]
 
 
 def expired(model: Any, cutoff: datetime) -> QuerySet[Any]:

@@ -26,6 +26,14 @@ ACTIONS = 50
 def remove_plans(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> int:
     """Remove plans with all their rows, and return the number of plans and actions that were removed.
 
+    The arguments are those of `remove_plans_in_batches`.
+    """
+    return sum(remove_plans_in_batches(plans, keys))
+
+
+def remove_plans_in_batches(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> Iterator[int]:
+    """Remove plans with all their rows, and yield after each batch the number of plans and actions that it removed.
+
     Small plans are removed together, a larger one in several transactions. Before the first of these, the plan is
     marked as deleted: no plan that is shown lacks actions, and an interrupted purge can be repeated. Each transaction
     locks the plans first, in the order of their keys (docs/architecture.md, "Lock order").
@@ -33,12 +41,10 @@ def remove_plans(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> int:
     Args:
         plans: the plans that may be removed; the condition is checked again when a plan is locked.
     """
-    removed = 0
     for group, weight in make_groups(keys):
         if weight > ROWS:
-            removed += remove_actions_of(plans, group[0])
-        removed += remove_together(plans, group)
-    return removed
+            yield from remove_actions_of(plans, group[0])
+        yield remove_together(plans, group)
 
 
 def make_groups(keys: Sequence[int]) -> Iterator[tuple[list[int], int]]:
@@ -94,21 +100,19 @@ def remove_together(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> int:
     return number + len(locked)
 
 
-def remove_actions_of(plans: QuerySet[ActionPlan], plan: int) -> int:
-    """Remove the actions of a plan in several transactions, and return their number."""
+def remove_actions_of(plans: QuerySet[ActionPlan], plan: int) -> Iterator[int]:
+    """Remove the actions of a plan in several transactions, and yield the number of each batch."""
     with transaction.atomic():
         if not lock_removable(plans, [plan]):
-            return 0
+            return
         # This sends no notifications, like all other removals.
         QuerySet.update(ActionPlan.objects.filter(pk=plan, deleted_at=None), deleted_at=timezone.now())
-    removed = 0
     actions = Action.objects.filter(action_plan=plan).order_by("-pk").values_list("pk", flat=True)
     # Derived actions have greater keys than the actions that derived them, and are removed first.
     keys = list(actions[:ACTIONS])
     while keys:
-        removed += remove_actions(plan, keys)
+        yield remove_actions(plan, keys)
         keys = list(actions.filter(pk__lt=keys[-1])[:ACTIONS])
-    return removed
 
 
 def remove_actions(plan: int, keys: list[int]) -> int:

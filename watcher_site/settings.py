@@ -482,6 +482,13 @@ HISTORY_AGE = timedelta(days=read_number("WATCHER_HISTORY_DAYS", 365, least=0, m
 ACTION_PLAN_AGE = timedelta(days=read_number("WATCHER_ACTION_PLAN_DAYS", 0, least=0, most=36525))
 AUDIT_AGE = timedelta(days=read_number("WATCHER_AUDIT_DAYS", 0, least=0, most=36525))
 
+# The same for deleted objects, operations on servers, and samples of metrics.
+DELETED_AGE = timedelta(days=read_number("WATCHER_DELETED_DAYS", 0, least=0, most=36525))
+SERVER_EVENT_AGE = timedelta(days=read_number("WATCHER_SERVER_EVENT_DAYS", 0, least=0, most=36525))
+SAMPLE_AGE = timedelta(days=read_number("WATCHER_SAMPLE_DAYS", 0, least=0, most=36525))
+# The interval at which a decision engine purges; 0: never.
+PURGE_INTERVAL = timedelta(seconds=read_number("WATCHER_PURGE_INTERVAL", 86400, least=0, most=86400 * 365))
+
 # Data source and cloud
 
 DATASOURCE = read(env.str, "WATCHER_DATASOURCE", "cluster.datasources.stored.StoredSamples")

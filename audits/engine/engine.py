@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 import structlog
@@ -12,6 +13,7 @@ from structlog.contextvars import bound_contextvars
 
 from audits import messages
 from audits.engine.capacity import request_capacity_audit
+from audits.engine.purge import PurgeTask
 from audits.engine.run import fail, run_strategy
 from audits.messages import ACTION_EXPIRED, PLAN_EXPIRED
 from audits.models import Audit
@@ -55,6 +57,7 @@ class DecisionEngine(Worker):
         self.next_expiry = self.next_synchronization = self.next_capacity_search = self.next_summaries = 0.0
         self.interruptions: Counter[int] = Counter()
         self.found = self.looked = False
+        self.purge = PurgeTask(is_stopping=lambda: self.stopping)
         super().__init__(host)
 
     def prepare(self) -> None:
@@ -62,7 +65,7 @@ class DecisionEngine(Worker):
 
     @property
     def is_idle(self) -> bool:
-        return self.looked and not self.found
+        return self.looked and not (self.found or self.purge.is_running)
 
     def step(self) -> None:
         self.found, self.looked = self.run_next_audit(), True
@@ -74,6 +77,13 @@ class DecisionEngine(Worker):
     def await_database(self) -> None:
         self.found = self.looked = False
 
+    def stop(self) -> None:
+        try:
+            with suppress(*LOST_DATABASE):
+                self.purge.release()
+        finally:
+            super().stop()
+
     def run_next_audit(self) -> bool:
         """Run the next audit, and return whether there was one."""
         if self.heartbeat.lost:
@@ -83,6 +93,7 @@ class DecisionEngine(Worker):
         self.run_task(self.search_capacity)
         self.run_task(self.record_failed_logins)
         self.run_task(self.end_series)
+        self.run_task(self.purge.advance)
         audit = self.next_audit()
         if audit:
             self.run_audit(audit)

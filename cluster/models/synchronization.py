@@ -2,28 +2,22 @@
 
 from datetime import datetime, timedelta
 from typing import Self
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
-
-# The period after which a reading without a renewal is considered to be interrupted.
-LEASE = timedelta(minutes=5)
+from watcher_site.models import ExclusiveTask
 
 
-class Synchronization(models.Model):
-    """The single row of a site: ``holder`` identifies the current reading, until ``held_until`` at most.
+class Synchronization(ExclusiveTask):
+    """The single row of a site whose runs are the complete readings of the cloud.
 
     ``succeeded_at`` is the beginning of the last successful reading, ``problem`` the failure of the last reading.
     """
 
-    ONLY = 1
-
-    holder = models.UUIDField(null=True)
-    held_until = models.DateTimeField(null=True)
     succeeded_at = models.DateTimeField(null=True)
     problem = models.CharField(max_length=STATUS_MESSAGE_LENGTH, default="", blank=True)
     project = models.CharField(
@@ -41,10 +35,6 @@ class Synchronization(models.Model):
         return self.problem or f"succeeded at {self.succeeded_at}"
 
     @classmethod
-    def current(cls) -> Self:
-        return cls.objects.get_or_create(pk=cls.ONLY)[0]
-
-    @classmethod
     def lock(cls) -> Self:
         """Return the row, locked until the end of the transaction.
 
@@ -59,26 +49,14 @@ class Synchronization(models.Model):
 
     @classmethod
     def claim(cls, age: timedelta = timedelta(0)) -> UUID | None:
-        """Return the key of a new reading, unless another one is in progress or the last one is fresh by this age.
-
-        The database decides between concurrent claims.
-        """
-        now, holder = timezone.now(), uuid4()
-        stale = ~Q(problem="") | Q(succeeded_at=None) | Q(succeeded_at__lte=now - age)
-        free = cls.objects.filter(stale, Q(held_until=None) | Q(held_until__lt=now), pk=cls.current().pk)
-        return holder if free.update(holder=holder, held_until=now + LEASE) else None
-
-    @classmethod
-    def renew(cls, holder: UUID) -> bool:
-        """Extend a reading, and return whether it is still the current one."""
-        return bool(cls.objects.filter(holder=holder).update(held_until=timezone.now() + LEASE))
+        """Return the key of a new reading, unless another one is in progress or the last one is fresh by this age."""
+        return cls.claim_if(~Q(problem="") | Q(succeeded_at=None) | Q(succeeded_at__lte=timezone.now() - age))
 
     @classmethod
     def succeed(cls, holder: UUID, began: datetime, project: str, user: str = "") -> bool:
         """Store the success of a reading, and return whether it was still the current one."""
-        outcome = {"succeeded_at": began, "problem": "", "project": project, "user": user}
-        return bool(cls.objects.filter(holder=holder).update(holder=None, held_until=None, **outcome))
+        return cls.release(holder, succeeded_at=began, problem="", project=project, user=user)
 
     @classmethod
     def fail(cls, holder: UUID, problem: str) -> None:
-        cls.objects.filter(holder=holder).update(holder=None, held_until=None, problem=cut(problem))
+        cls.release(holder, problem=cut(problem))

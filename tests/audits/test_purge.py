@@ -11,12 +11,24 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from actions.models import Action, ActionEvent, ActionParent
+from actions.models.instance_actions import InstanceAction
 from audits import purging
 from audits.models import Audit, AuditTemplate, Goal, Strategy
-from cluster.models import Cluster, Lock, Node, Policy, PolicyBinding, Profile, Stack, StackResource
+from cluster.models import Cluster, Lock, Node, Policy, PolicyBinding, Profile, Sample, Stack, StackResource
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.purging import remove_plans
-from tests.builders import action, make_audit, make_cluster, make_plan, make_policy, make_strategy
+from tests.builders import (
+    action,
+    make_audit,
+    make_cluster,
+    make_operation,
+    make_plan,
+    make_policy,
+    make_server,
+    make_strategy,
+)
+from tests.watcher_site.notifications.relaying import notify
+from watcher_site.models import Notification, Service
 
 pytestmark = pytest.mark.django_db
 
@@ -90,7 +102,8 @@ def test_output_lists_every_kind_of_object() -> None:
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
         *("Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles"),
-        *("Stack Resources", "Stacks", "Server Events", "Notifications", "Exclusions", "History", "Total"),
+        *("Stack Resources", "Stacks", "Server Events", "Notifications", "Exclusions"),
+        *("Services", "Samples", "History", "Total"),
     ]
 
 
@@ -334,6 +347,65 @@ def test_finished_audit_is_kept_while_a_plan_refers_to_it(settings: Any) -> None
     settings.ACTION_PLAN_AGE = timedelta(days=1)
     assert (before, counts(purge())) == ([0] * 7, [0, 0, 0, 1, 1, 0, 2])
     assert rows()[3:] == [0, 0, 0]
+
+
+def make_ended_service(host: str, **columns: Any) -> Service:
+    before = timezone.now() - timedelta(days=2)
+    return Service.objects.create(name=Service.APPLIER, host=host, last_seen_up=before, **columns)
+
+
+def test_rows_of_ended_processes_are_removed() -> None:
+    active = Service.register(Service.APPLIER, "one")
+    make_ended_service("two", deleted_at=timezone.now())
+    purge()
+    assert Service.objects.get() == active
+
+
+def test_row_of_an_ended_process_stays_while_its_work_refers_to_it() -> None:
+    service = make_ended_service("two", deleted_at=timezone.now())
+    make_plan({"a": []}, state="ONGOING", applier=service)
+    purge()
+    assert Service.objects.get() == service
+
+
+def test_row_of_a_process_that_has_just_ended_stays() -> None:
+    service = Service.register(Service.APPLIER, "one")
+    service.retire()
+    purge()
+    assert Service.objects.get() == service
+
+
+def make_sample(days: int) -> Sample:
+    time = timezone.now() - timedelta(days=days)
+    return Sample.objects.create(metric="host_cpu_usage", resource=uuid4(), time=time, value=1)
+
+
+@pytest.mark.parametrize(("age", "number"), [(0, 2), (30, 1)])
+def test_samples_are_removed_by_age(settings: Any, age: int, number: int) -> None:
+    settings.SAMPLE_AGE = timedelta(days=age)
+    make_sample(31)
+    make_sample(29)
+    purge()
+    assert Sample.objects.count() == number
+
+
+@pytest.mark.parametrize(("age", "number"), [(0, 2), (30, 1)])
+def test_events_of_present_servers_are_removed_by_age(settings: Any, age: int, number: int) -> None:
+    settings.SERVER_EVENT_AGE = timedelta(days=age)
+    server = make_server()
+    for days in (31, 29):
+        make_operation(server, start_time=timezone.now() - timedelta(days=days))
+    purge()
+    assert InstanceAction.objects.count() == number
+
+
+def test_delivered_notifications_are_removed_at_the_age_of_undelivered_ones() -> None:
+    for days in (31, 29):
+        (sent,) = notify()
+        created = timezone.now() - timedelta(days=days)
+        Notification.objects.filter(pk=sent.pk).update(is_dispatched=True, created_at=created)
+    purge("--age-in-days", "90")
+    assert Notification.objects.count() == 1
 
 
 def test_option_goal_keeps_finished_plans_and_audits(settings: Any) -> None:

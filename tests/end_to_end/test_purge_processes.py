@@ -1,4 +1,4 @@
-"""A real ``purge`` process that is stopped or killed, or loses its connection, while it removes rows."""
+"""Processes that purge, and a ``purge`` that is stopped or killed, or loses its connection, while it removes rows."""
 
 import signal
 from collections.abc import Callable
@@ -9,11 +9,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from actions.models import Action
+from audits.models import PeriodicPurge
 from plans.models import ActionPlan
 from tests.builders import make_audit, make_plan
 from tests.interleaving import WAITS_FOR_US
 from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import PATIENCE, wait_for
+from watcher_site.models import HistoryEntry
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
 
@@ -66,6 +68,16 @@ def test_interrupted_purge_keeps_plans_whole_and_is_completed_by_the_next_purge(
     again = start_command("purge", "--yes", WATCHER_ACTION_PLAN_DAYS="30")
     assert again.wait(PATIENCE) == 0
     assert not ActionPlan.objects.exists()
+
+
+def test_decision_engine_removes_old_history_at_its_interval() -> None:
+    PeriodicPurge.objects.create(pk=PeriodicPurge.ONLY, ended_at=timezone.now() - timedelta(days=1))
+    HistoryEntry.objects.create(deed="user.login")
+    HistoryEntry.objects.update(created_at=timezone.now() - timedelta(days=366))
+    engine = start_command("run_decision_engine", "--once")
+    _, errors = engine.communicate(PATIENCE)
+    assert engine.returncode == 0, errors
+    assert list(HistoryEntry.objects.values_list("deed", "details")) == [("database.purge", {"History": 1})]
 
 
 @pytest.mark.parametrize("name", ["WATCHER_ACTION_PLAN_DAYS", "WATCHER_AUDIT_DAYS"])

@@ -86,6 +86,14 @@ def delete_tokens(tokens: QuerySet[Any]) -> int:
 
 
 @transaction.atomic
+def delete_expired_tokens() -> int:
+    deleted = delete_tokens(get_token_model().objects.filter(expiry__lt=timezone.now()))
+    if deleted:
+        record("token.purge", details={"number": deleted})
+    return deleted
+
+
+@transaction.atomic
 def make_token(
     user: Any, hours: float | None = None, *, name: str = "", read_only: bool = False, group: str = ""
 ) -> tuple[Any, str]:

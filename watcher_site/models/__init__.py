@@ -1,4 +1,5 @@
 from watcher_site.models.accounts import ExternalIdentity, FailedLogins, ProjectMember, TokenDetails
+from watcher_site.models.exclusive_tasks import ExclusiveTask
 from watcher_site.models.history import HistoryEntry
 from watcher_site.models.notifications import Delivery, Notification, Subscription
 from watcher_site.models.saved_filters import SavedFilter
@@ -6,6 +7,7 @@ from watcher_site.models.services import Service, ServiceQuerySet
 
 __all__ = [
     "Delivery",
+    "ExclusiveTask",
     "ExternalIdentity",
     "FailedLogins",
     "HistoryEntry",
