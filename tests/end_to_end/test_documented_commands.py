@@ -1,5 +1,6 @@
 """The commands of the documentation, run unchanged with the unmodified clients against the demonstration."""
 
+import json
 import os
 import re
 import subprocess
@@ -17,34 +18,29 @@ from pytest_django.live_server_helper import LiveServer
 
 from actions.models.instance_actions import InstanceAction
 from audits.models import Audit
+from audits.plugins import synchronize
 from cluster.models import Server, Stack, StackResource
 from plans.models import ActionPlan
+from tests.api import Caller
+from tests.command_runs import Run as Command
+from tests.command_runs import run as in_process
 from tests.conformance.suites import warm_client
+from tests.documentation.blocks import read_text
+from tests.documentation.test_documented_commands import SOME_UUID, management_commands, shell_commands
 from tests.plans.inline import run_waiting
-from tests.repository.test_documented_commands import management_commands
 
 pytestmark = [pytest.mark.any_database, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
-ROOT = Path(__file__).parents[2]
 ADDRESS = "http://127.0.0.1:8000"
 PASSWORD = "correct-horse-battery"
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 Run = Callable[..., str]
 
-
-def section_of(document: str, heading: str) -> str:
-    text = (ROOT / document).read_text()
-    level = heading.split(" ")[0]
-    begin = f"\n{text}".index(f"\n{heading}\n") + len(heading)
-    end = re.compile(rf"^#{{1,{len(level)}}} ", re.MULTILINE).search(text, begin)
-    return text[begin : end.start() if end else None]
+__all__ = ["in_process"]
 
 
-def commands_of(document: str, heading: str, block: int | None = None) -> str:
+def script_of(document: str, heading: str, number: int | None = None) -> str:
     """Return the commands of one section of a document, or of one block of it, without the installation commands."""
-    blocks = BLOCK.findall(section_of(document, heading))
-    blocks = blocks if block is None else [blocks[block]]
-    lines = [line for block in blocks for line in block.splitlines(keepends=True)]
+    lines = read_text(document, heading, number=number).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("pip install"))
 
 
@@ -69,8 +65,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def run(plan: ActionPlan, programs: Path, live_server: LiveServer) -> Run:
     """Run the commands of a section in a shell, and return their output."""
 
-    def run(document: str, heading: str, block: int | None = None, **names: str) -> str:
-        script = commands_of(document, heading, block).replace(ADDRESS, live_server.url)
+    def run(document: str, heading: str, number: int | None = None, **names: str) -> str:
+        script = script_of(document, heading, number).replace(ADDRESS, live_server.url)
         script = script.replace("OS_PASSWORD=…", f"OS_PASSWORD={PASSWORD}")
         script = re.sub(r"curl -u (\w+) ", rf"curl -sS --fail-with-body -u \1:{PASSWORD} ", script)
         for name, value in names.items():
@@ -154,33 +150,39 @@ def test_stack_is_planned_and_updated_with_curl(run: Run) -> None:
     assert shown.count("action_plan") == 2
 
 
-def run_management_commands(document: str, heading: str, *, only: str = "", **names: str) -> str:
-    """Run the management commands of a section in this process, or those of one name, and return their output."""
-    text = section_of(document, heading)
+def only_management_commands(text: str) -> list[list[str]]:
+    """Return the name and the arguments of each command. Commands of other programs are not run, and are refused."""
+    found = list(management_commands(text))
+    assert len(found) == len(list(shell_commands(text))), f"Not all of these are management commands:\n{text}"
+    return found
+
+
+def run_management_commands(document: str, heading: str, number: int | None = None, **names: str) -> str:
+    """Run the management commands of a section in this process, and return their output."""
+    text = read_text(document, heading, number=number)
     for name, value in names.items():
         text = text.replace(name, value)
     printed = StringIO()
-    for name, *arguments in management_commands(text):
-        if only in {"", name}:
-            call_command(name, *arguments, stdout=printed)
+    for name, *arguments in only_management_commands(text):
+        call_command(name, *arguments, stdout=printed)
     return printed.getvalue()
 
 
 @pytest.mark.parametrize(
-    "heading",
+    ("page", "heading"),
     [
-        "## Request and response bodies",
-        "## Skipping and restoring actions",
-        "## Scheduling a plan",
-        "## Failure handling",
-        "## Exclusions",
-        "## Policies",
-        "## Servers",
-        "## Tokens",
-        "## History",
+        pytest.param("docs/api.md", "## Request and response bodies"),
+        pytest.param("docs/api.md", "## Skipping and restoring actions"),
+        pytest.param("docs/api.md", "## Scheduling a plan"),
+        pytest.param("docs/api.md", "## Failure handling"),
+        pytest.param("docs/api.md", "## Exclusions"),
+        pytest.param("docs/api.md", "## Policies"),
+        pytest.param("docs/api.md", "## Servers"),
+        pytest.param("docs/api.md", "## Tokens"),
+        pytest.param("docs/api.md", "## History"),
     ],
 )
-def test_requests_of_the_api_reference_are_accepted(run: Run, plan: ActionPlan, heading: str) -> None:
+def test_requests_of_the_api_reference_are_accepted(run: Run, plan: ActionPlan, page: str, heading: str) -> None:
     User.objects.create_superuser("rosa", password=PASSWORD)
     first, second, *_ = plan.actions.filter(action_type="migrate")
     names = {
@@ -191,15 +193,15 @@ def test_requests_of_the_api_reference_are_accepted(run: Run, plan: ActionPlan, 
         '"imageRef": "…"': '"imageRef": "some-image"',
         '"project_id": "…"': '"project_id": "9a2f41d3b6"',
     }
-    run("docs/api.md", heading, **names)
+    run(page, heading, **names)
 
 
 def test_profiles_nodes_and_clusters_are_created_with_curl(run: Run) -> None:
     assert "shop server" in run("docs/api.md", "## Profiles", **{'"image": "…"': '"image": "some-image"'})
     assert "action_plan" in run("docs/api.md", "## Nodes")
-    assert "action_plan" in run("docs/api.md", "## Clusters", block=0)
+    assert "action_plan" in run("docs/api.md", "## Clusters", number=0)
     run_waiting()
-    assert "action_plan" in run("docs/api.md", "## Clusters", block=1)
+    assert "action_plan" in run("docs/api.md", "## Clusters", number=1)
 
 
 def test_subscription_is_created_with_curl(run: Run, settings: Settings) -> None:
@@ -238,9 +240,16 @@ def test_policy_is_created_with_curl(run: Run) -> None:
     assert "senlin.policy.scaling-1.0" in run("docs/policies.md", "# Policies")
 
 
-@pytest.mark.parametrize("heading", ["## Cluster recovery", "## Unhealthy resources", "### Automatic recovery"])
-def test_audits_of_the_strategies_are_created_with_openstack_optimize(run: Run, heading: str) -> None:
-    run("docs/strategies.md", heading)
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [
+        pytest.param("docs/strategies.md", "## Cluster recovery"),
+        pytest.param("docs/strategies.md", "## Unhealthy resources"),
+        pytest.param("docs/strategies.md", "### Automatic recovery"),
+    ],
+)
+def test_audits_of_the_strategies_are_created_with_openstack_optimize(run: Run, page: str, heading: str) -> None:
+    run(page, heading)
     assert Audit.objects.filter(audit_type="CONTINUOUS").exists()
 
 
@@ -261,11 +270,11 @@ def test_accounts_quotas_and_tokens_are_administered_by_command(plan: ActionPlan
 
 @pytest.mark.usefixtures("typed_password")
 def test_commands_of_the_quick_start_succeed(plan: ActionPlan) -> None:
-    assert "rosa" in run_management_commands("README.md", "## Quick start")
+    assert "rosa" in run_management_commands("README.md", "## Quick start", number=1)
 
 
 def test_account_for_prometheus_is_created_by_command(db: None) -> None:
-    assert "prometheus" in run_management_commands("docs/monitoring.md", "## Metrics")
+    assert "prometheus" in run_management_commands("docs/monitoring.md", "## Metrics", number=0)
 
 
 def test_subscriptions_are_administered_by_command(db: None, settings: Settings) -> None:
@@ -284,22 +293,75 @@ def test_policy_file_is_printed_by_command(db: None) -> None:
     assert "action_plan:start" in run_management_commands("docs/authentication.md", "## Policy file")
 
 
-@pytest.mark.parametrize("command", ["schedule_plan", "apply_plan"])
-def test_plan_is_scheduled_and_applied_by_command(plan: ActionPlan, command: str) -> None:
-    run_management_commands("docs/operating.md", "## Plans by command", only=command, PLAN=str(plan.uuid))
+# The plan of the demonstration has an action that a preflight predicts to fail.
+STATUSES = {"preflight_plan": 1, "plans preflight": 1}
+# The states of the plan before commands that do not take a recommended one.
+STATES = {"continue_plan": "CANCELLED"}
 
 
-def test_preflight_command_exits_with_status_1_if_an_action_would_not_succeed(plan: ActionPlan) -> None:
-    with pytest.raises(SystemExit, match="1"):
-        run_management_commands("docs/operating.md", "## Plans by command", only="preflight_plan", PLAN=str(plan.uuid))
+@pytest.mark.parametrize(
+    "words", only_management_commands(read_text("docs/operating.md", "## Plans by command")), ids=" ".join
+)
+def test_plan_is_operated_by_command(in_process: Command, plan: ActionPlan, words: list[str]) -> None:
+    state = STATES.get(words[0], "RECOMMENDED")
+    plan.actions.update(state=STATES.get(words[0], "PENDING"))
+    ActionPlan.objects.update(state=state)
+    ended = in_process(*(str(plan.uuid) if word == SOME_UUID else word for word in words))
+    assert (ended.status, ended.errors) == (STATUSES.get(words[0], 0), "")
 
 
-def test_cancelled_plan_is_continued_by_command(plan: ActionPlan) -> None:
-    plan.actions.update(state="CANCELLED")
-    ActionPlan.objects.update(state="CANCELLED")
-    page, names = "docs/operating.md", {"PLAN": str(plan.uuid)}
-    shown = run_management_commands(page, "## Plans by command", only="continue_plan", **names)
-    assert ActionPlan.objects.filter(uuid=shown.strip()).exists()
+def test_plans_of_a_restored_backup_are_reviewed_by_command(in_process: Command, plan: ActionPlan) -> None:
+    plan.launch()
+    suspended = read_text("docs/operating.md", "### Restoring a backup", number=1)
+    reviewed = read_text("docs/operating.md", "### Restoring a backup", number=2)
+    # Without a terminal, a cancellation requires the option.
+    reviewed = reviewed.replace("cancel PLAN", "cancel PLAN --yes").replace("PLAN", str(plan.uuid))
+    for _, *words in shell_commands(suspended + reviewed):
+        ended = in_process(*words)
+        assert (ended.status, ended.errors) == (STATUSES.get(" ".join(words[:2]), 0), ""), words
+    assert ActionPlan.objects.get().state == "CANCELLED"
+
+
+def test_demonstration_is_restored_by_command(plan: ActionPlan) -> None:
+    run_management_commands("docs/operating.md", "## The demonstration, again")
+    assert ActionPlan.objects.exclude(pk=plan.pk).get().state == "RECOMMENDED"
+
+
+def test_audit_of_a_failed_compute_node_is_created_with_openstack_optimize(run: Run) -> None:
+    shown = run("docs/operating.md", "## When a compute node fails", **{"=compute1": "=compute-01"})
+    assert "node_recovery" in shown
+
+
+def test_audit_of_a_plug_in_is_created_with_openstack_optimize(
+    run: Run, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = read_text("docs/writing-a-strategy.md", "## An example", language="python")
+    (tmp_path / "documented_strategy.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    settings.STRATEGIES = [*settings.STRATEGIES, "documented_strategy.StopForgotten"]
+    synchronize()
+    assert "stop_forgotten" in run("docs/writing-a-strategy.md", "## An example", number=1)
+
+
+def test_plan_is_approved_with_curl(run: Run, plan: ActionPlan, settings: Settings) -> None:
+    settings.PLAN_APPROVAL = True
+    User.objects.create_superuser("bob", password=PASSWORD)
+    run("docs/api.md", "## Approval by another user", **{"$PLAN": str(plan.uuid)})
+    assert ActionPlan.objects.get().approved_by == "bob"
+
+
+def test_response_to_an_operation_on_a_node_has_the_documented_keys(run: Run) -> None:
+    run("docs/api.md", "## Profiles", **{'"image": "…"': '"image": "some-image"'})
+    documented = json.loads(read_text("docs/api.md", "## Nodes", language="json"))
+    assert json.loads(run("docs/api.md", "## Nodes")).keys() == documented.keys()
+
+
+def test_preflight_has_the_documented_keys(plan: ActionPlan) -> None:
+    shown = Caller(User.objects.get(), "1.12").get(f"/action_plans/{plan.uuid}/preflight").json()
+    documented = json.loads(read_text("docs/api.md", "## Preflight", language="json"))
+    assert shown.keys() == documented.keys()
+    assert shown["counts"].keys() == documented["counts"].keys()
+    assert shown["actions"][0].keys() == documented["actions"][0].keys()
 
 
 def test_exclusions_are_administered_by_command(plan: ActionPlan) -> None:

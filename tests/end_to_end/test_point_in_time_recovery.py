@@ -1,6 +1,7 @@
 """A site whose database server is restored to a moment in the past (docs/operating.md, "Backup")."""
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -16,10 +17,14 @@ import pytest
 
 from tests.builders import make_plan
 from tests.database import database_url
+from tests.documentation.blocks import read_text
 from tests.processes import start_command
 from tests.waiting import PATIENCE, wait_for
 
 INSTALLED = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: float(path.parts[-3]))
+ARCHIVE = read_text("docs/operating.md", "## Backup", language="ini", number=0)
+BASE_BACKUP = read_text("docs/operating.md", "## Backup", number=1)
+RECOVERY = read_text("docs/operating.md", "### Restoring a backup", language="ini")
 # PostgreSQL refuses to run as root.
 USER = "postgres" if os.geteuid() == 0 else None
 
@@ -70,10 +75,10 @@ class OwnServer:
             self.process.terminate()
             self.process.wait(PATIENCE)
 
-    def configure(self, **settings: str) -> None:
-        lines = "".join(f"{name} = '{value}'\n" for name, value in settings.items())
+    def configure(self, settings: str) -> None:
+        """Add settings, with the folder of this server instead of the documented one."""
         with (self.data / "postgresql.auto.conf").open("a") as configuration:
-            configuration.write(lines)
+            configuration.write(settings.replace("/backup/wal", str(self.archive)))
 
     def execute(self, statement: LiteralString, *parameters: Any) -> list[tuple[Any, ...]]:
         with psycopg.connect(self.url, autocommit=True) as own:
@@ -90,11 +95,7 @@ class OwnServer:
         self.stop()
         shutil.rmtree(self.data)
         base.rename(self.data)
-        self.configure(
-            restore_command=f"cp {self.archive}/%f %p",
-            recovery_target_time=moment.isoformat(),
-            recovery_target_action="promote",
-        )
+        self.configure(RECOVERY.replace("2026-11-26 14:05:00+00", moment.isoformat()))
         (self.data / "recovery.signal").touch()
         if USER:
             shutil.chown(self.data / "recovery.signal", USER)
@@ -107,13 +108,8 @@ def server() -> Iterator[OwnServer]:
     folder = Path(mkdtemp(prefix="watcher-"))
     own = OwnServer(folder)
     own.run("initdb", "--pgdata", str(own.data), "--username=postgres", "--auth=trust", "--no-sync")
-    own.configure(
-        archive_mode="on",
-        archive_command=f"test ! -f {own.archive}/%f && cp %p {own.archive}/%f",
-        fsync="off",
-        listen_addresses="127.0.0.1",
-        shared_buffers="32MB",
-    )
+    own.configure(ARCHIVE)
+    own.configure("fsync = off\nlisten_addresses = '127.0.0.1'\nshared_buffers = 32MB\n")
     try:
         own.start()
         yield own
@@ -147,7 +143,10 @@ def test_site_restored_to_the_moment_before_a_mistake_continues_its_plans_when_t
     done.launch()
     copy_database(server)
     base = server.folder / "base"
-    server.run("pg_basebackup", f"--pgdata={base}", "--checkpoint=fast", f"--dbname={server.address}/", "--no-sync")
+    command = BASE_BACKUP.replace("/backup/base", str(base)).replace(
+        "postgres://backup@db.example.org", server.address
+    )
+    server.run(*shlex.split(command), "--no-sync")
     run_plans(server)
     server.execute("UPDATE plans_actionplan SET state = 'PENDING' WHERE id = %s", started.pk)
     [(moment,)] = server.execute("SELECT clock_timestamp()")

@@ -12,6 +12,8 @@ import yaml
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
+from tests.documentation.blocks import read_text
+from tests.documentation.test_documented_commands import management_commands
 from tests.openstack.configuration import PASSWORD
 from tests.openstack.keystone import KeystoneService
 
@@ -39,6 +41,13 @@ def test_service_and_endpoints_are_created(keystone: KeystoneService) -> None:
         "service watcher (infra-optim): created",
         f"public endpoint {URL} of watcher in RegionOne: created",
     ]
+
+
+def test_documented_command_registers_the_site(keystone: KeystoneService) -> None:
+    [(name, *arguments)] = management_commands(read_text("docs/authentication.md", "## Service catalog"))
+    call_command(name, *arguments, stdout=StringIO())
+    assert endpoints(keystone)["public"] == URL
+    assert keystone.connect("admin", project_name="admin").identity.find_user("watcher")
 
 
 def test_second_registration_changes_no_endpoint(keystone: KeystoneService) -> None:

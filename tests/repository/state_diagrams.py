@@ -129,10 +129,6 @@ def with_diagrams(page: str) -> str:
     return BLOCK.sub(lambda found: diagrams[found[1]], page)
 
 
-def drawn_models(page: str) -> list[str]:
-    return BLOCK.findall(page)
-
-
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()

@@ -2,7 +2,8 @@
 
 import re
 
-from tests.repository.state_diagrams import PAGE, draw_all, drawn_models, with_diagrams
+from tests.documentation.blocks import find_blocks
+from tests.repository.state_diagrams import PAGE, draw_all, with_diagrams
 
 TEXT = PAGE.read_text()
 WORDS = 2500
@@ -13,7 +14,8 @@ def test_state_diagrams_match_the_code() -> None:
 
 
 def test_every_state_machine_has_one_diagram() -> None:
-    assert sorted(drawn_models(TEXT)) == sorted(draw_all())
+    drawn = find_blocks("docs/architecture.md", "## States", language="mermaid")
+    assert sorted(f"```mermaid\n{block.text}```" for block in drawn) == sorted(draw_all().values())
 
 
 def test_prose_does_not_exceed_the_word_limit() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -13,11 +14,14 @@ from django.core.management import get_commands
 from pytest_django import Settings
 
 from actions.api.actions import ActionView
+from actions.graph.proposals import ProposedAction
 from actions.models import REASON_LENGTH
-from actions.types.base import DONE, ActionContext, ActionSkipException, make
+from actions.types.base import ActionContext, ActionSkipException, Answer, Outcome, make
 from cluster.models import Server
+from plans.planning.proposals import propose
 from tests.audits.clusters import cluster, node, server
 from tests.builders import make_node, make_server
+from tests.documentation.blocks import read_text
 from watcher_site import plugins
 from watcher_site.api import versions
 from watcher_site.api.openapi.schema import REFUSALS
@@ -30,8 +34,6 @@ CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 API = (ROOT / "docs" / "api.md").read_text()
 API_VERSIONS = (ROOT / "docs" / "api-versions.md").read_text()
 PLUG_INS = (ROOT / "docs" / "plug-ins.md").read_text()
-STRATEGY = (ROOT / "docs" / "writing-a-strategy.md").read_text()
-ACTION_TYPE = (ROOT / "docs" / "writing-an-action-type.md").read_text()
 
 APPS = ("watcher_site", "cluster", "actions", "plans", "audits")
 FOLDERS = "|".join((*APPS, "tests", "templates", "docs", r"\.ci"))
@@ -44,6 +46,7 @@ CITED_MODULE = re.compile(rf"`((?:{'|'.join(APPS)})(?:\.\w+){{2,}})`")
 CITED_NAMES = re.compile(r"`([\w./]+\.py)`(?: \(|, )((?:`\w+`(?:, )?)+)")
 # In the names of files that stand for any file.
 EXAMPLE = "example.py"
+EXAMPLE_SERVER = "11111111-2222-4333-8444-555555555555"
 # Templates and static files are named relative to their folders.
 PATH_ROOTS = (ROOT, ROOT / "templates", ROOT / "templates" / "static")
 
@@ -100,7 +103,7 @@ def test_named_make_targets_exist(page: Path) -> None:
 @pytest.fixture
 def example(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the action type of the documentation as a plug-in."""
-    (code,) = re.findall(r"```python\n(\"\"\"Restart.*?)```", ACTION_TYPE, re.DOTALL)
+    code = read_text("docs/writing-an-action-type.md", "## An example", language="python", number=0)
     (tmp_path / "documented.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
     settings.ACTION_TYPES = ["documented.Restart"]
@@ -110,14 +113,13 @@ def example(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.django_db(transaction=True)
 def test_documented_action_type_works(example: None) -> None:
     server = make_server(node=make_node())
-    action = make("restart", {"resource_id": str(server.uuid)}, ActionContext())
-    action.pre_condition()
-    assert action.execute() == DONE
+    code = read_text("docs/writing-an-action-type.md", "## An example", language="python", number=1)
+    exec(code.replace(EXAMPLE_SERVER, str(server.uuid)))  # noqa: S102 (the code is the documentation's)
     assert Server.objects.get(pk=server.pk).state == Server.State.ACTIVE
 
 
 def test_documented_strategy_works() -> None:
-    (code,) = re.findall(r"```python\n(from.*?)```", STRATEGY, re.DOTALL)
+    code = read_text("docs/writing-a-strategy.md", "## An example", language="python")
     documented: dict[str, Any] = {"__name__": "documented"}
     exec(code, documented)  # noqa: S102 (the code is the documentation's)
     forgotten, other = server("forgotten", metadata={"forgotten": "yes"}), server("other")
@@ -130,6 +132,26 @@ def test_documented_action_type_skips_a_missing_server(example: None) -> None:
     action = make("restart", {"resource_id": "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"}, ActionContext())
     with pytest.raises(ActionSkipException, match="not found"):
         action.pre_condition()
+
+
+@pytest.mark.django_db
+def test_documented_proposals_of_derived_actions_are_written() -> None:
+    names: dict[str, Any] = {
+        "ProposedAction": ProposedAction,
+        "propose": propose,
+        "cluster": "web",
+        "nodes": ["a", "b"],
+    }
+    exec(read_text("docs/writing-an-action-type.md", "### Planning derived actions", language="python"), names)  # noqa: S102
+    derived = names["plan"].actions.filter(derived_from__uuid=names["scale_in"].uuid)
+    assert [action.action_type for action in derived] == ["node_delete", "node_delete"]
+
+
+def test_documented_outcome_derives_actions() -> None:
+    code = read_text("docs/writing-an-action-type.md", "## Derived actions", language="python", number=0)
+    names: dict[str, Any] = {"ProposedAction": ProposedAction, "Outcome": Outcome, "Answer": Answer, "cluster": "web"}
+    exec(f"def go():\n{indent(code, ' ')}", names)  # noqa: S102
+    assert [action.action_type for action in names["go"]().derived] == ["node_create"] * 3 + ["node_join"] * 3
 
 
 def test_every_parameter_of_a_built_in_action_type_has_a_description() -> None:

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from cluster.operations.policies import check_spec
+from tests.documentation.blocks import find_blocks
 from watcher_site import plugins
 
 PAGE = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()
 SECTIONS = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
 TYPES = plugins.load("POLICY_TYPES")
+EXAMPLES = find_blocks("docs/policies.md", "# Policies", language="json")
 NEEDED = "required"
 
 
@@ -39,8 +41,8 @@ def test_documented_properties_and_defaults_equal_the_schema(name: str) -> None:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_documented_example_is_a_valid_spec(name: str) -> None:
-    (example,) = re.findall(r"```json\n(.*?)```", SECTIONS[name], re.DOTALL)
-    check_spec(name, json.loads(example))
+    (example,) = [block for block in EXAMPLES if f"## {name}" in block.headings]
+    check_spec(name, json.loads(example.text))
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -1,11 +1,13 @@
 """A site that is restored from a backup (docs/operating.md, "Backup")."""
 
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -17,6 +19,7 @@ from actions.models import ActionEvent
 from plans.models import ActionPlan
 from tests.builders import action
 from tests.database import database_url
+from tests.documentation.blocks import read_text
 from tests.end_to_end.processes.test_applier_processes import make_sleepy_plan
 from tests.processes import start_command
 from tests.waiting import PATIENCE, wait_for
@@ -45,6 +48,24 @@ def run(*command: str, **environment: str) -> str:
     return str(output)
 
 
+def run_shell(commands: str, url: str, file: Path) -> None:
+    """Run documented commands with this database and this file instead of those of the example."""
+    commands = commands.replace("postgres://watcher@db.example.org/watcher", url).replace("watcher.dump", str(file))
+    subprocess.run(["sh", "-ec", commands], env=os.environ | server_variables(), check=True)
+
+
+def server_variables() -> dict[str, str]:
+    """Return the variables with which programs of PostgreSQL use the server of the tests."""
+    server = urlsplit(database_url())
+    values = {
+        "PGHOST": server.hostname,
+        "PGPORT": server.port,
+        "PGUSER": server.username,
+        "PGPASSWORD": server.password,
+    }
+    return {name: str(value) for name, value in values.items() if value}
+
+
 def run_once(command: str, **environment: str) -> None:
     run(command, "--once", **environment)
 
@@ -58,12 +79,12 @@ class Backup:
         self.url = f"{database_url().rpartition('/')[0]}/{self.name}"
 
     def dump(self) -> None:
-        subprocess.run(["pg_dump", "--format=custom", f"--file={self.file}", database_url()], check=True)
+        run_shell(read_text("docs/operating.md", "## Backup", number=0).splitlines()[0], database_url(), self.file)
 
     def restore(self) -> None:
         self.drop()
-        self.execute(f'CREATE DATABASE "{self.name}"')
-        subprocess.run(["pg_restore", "--no-owner", "--exit-on-error", f"--dbname={self.url}", self.file], check=True)
+        commands = read_text("docs/operating.md", "### Restoring a backup", number=0)
+        run_shell(commands.replace("createdb watcher", f'createdb "{self.name}"'), self.url, self.file)
         self.write(LATER)
 
     def drop(self) -> None:

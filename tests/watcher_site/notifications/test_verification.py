@@ -1,23 +1,20 @@
 """The documented verification of signatures, applied to a request that the site sent."""
 
-import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
+from tests.documentation.blocks import read_text
 from tests.watcher_site.notifications.receiver import receiving
 from tests.watcher_site.notifications.relaying import notify, subscribe_to
 from watcher_site.notifications.webhooks import WebhookReceiver, unseal_secret
-
-DOCUMENT = Path(__file__).parents[3] / "docs" / "notifications.md"
 
 
 @pytest.mark.django_db
 def test_documented_verification_accepts_only_genuine_requests(settings: Settings) -> None:
     settings.WEBHOOK_PRIVATE_ADDRESSES = True
-    [code] = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    code = read_text("docs/notifications.md", "### To webhooks", language="python")
     names: dict[str, Any] = {}
     exec(code, names)  # noqa: S102 (our own documentation)
     with receiving() as receiver:

@@ -10,16 +10,16 @@ from contextlib import redirect_stderr
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from textwrap import dedent
 from urllib.parse import urlsplit
 
 import pytest
 from django.core.management import CommandError, CommandParser, get_commands, load_command_class
 from django.test import Client
 
-from tests.repository.test_documentation import LIVING_PAGES, settings_variables
+from tests.documentation.blocks import PAGES, all_blocks
+from tests.processes import ROOT
+from tests.repository.test_documentation import settings_variables
 
-BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = {"manage.py", "watcher-site"}
 # The words after which a program may be named: those of docker compose exec and kubectl exec.
 LAUNCHERS = {"python", "web", "--"}
@@ -33,18 +33,22 @@ PLACEHOLDER = re.compile(r"\$?\b[A-Z][A-Z_]+\b")
 SOME_UUID = "7a7c9b4e-8d0d-4a58-8a1f-1f6f5f1d2a11"
 
 
+def shell_text(page: str) -> str:
+    """Return the text of all shell blocks of a page."""
+    return "".join(block.text for block in all_blocks(page) if block.language == "sh")
+
+
 def shell_commands(text: str) -> Iterator[list[str]]:
-    """Return the words of each command in the shell blocks of a page, without comments."""
-    for block in BLOCK.findall(text):
-        command = ""
-        for line in dedent(block).splitlines():
-            command += line.removesuffix("\\")
-            if not line.endswith("\\") and (words := split(command)) is not None:
-                command = ""
-                if words:
-                    yield words
-            elif not line.endswith("\\"):
-                command += "\n"
+    """Return the words of each command of the text of shell blocks, without comments."""
+    command = ""
+    for line in text.splitlines():
+        command += line.removesuffix("\\")
+        if not line.endswith("\\") and (words := split(command)) is not None:
+            command = ""
+            if words:
+                yield words
+        elif not line.endswith("\\"):
+            command += "\n"
 
 
 def split(command: str) -> list[str] | None:
@@ -56,7 +60,7 @@ def split(command: str) -> list[str] | None:
 
 
 def management_commands(text: str) -> Iterator[list[str]]:
-    """Return the name and the arguments of each management command in the shell blocks of a page."""
+    """Return the name and the arguments of each management command of the text of shell blocks."""
     for words in shell_commands(text):
         for index, word in enumerate(words):
             launcher = Path(words[index - 1]).name if index else "--"
@@ -65,11 +69,10 @@ def management_commands(text: str) -> Iterator[list[str]]:
                 yield arguments[: arguments.index(">")] if ">" in arguments else arguments
 
 
-def assigned_names(command: list[str]) -> Iterator[str]:
-    """Return the environment variables that a command sets, alone or with ``export``."""
-    for word in command[1:] if command[0] == "export" else command[:1]:
-        if found := ASSIGNMENT.match(word):
-            yield found[1]
+def assigned_words(command: list[str]) -> list[str]:
+    """Return the assignments of environment variables of a command, alone or with ``export``."""
+    words = command[1:] if command[0] == "export" else command[:1]
+    return [word for word in words if ASSIGNMENT.match(word)]
 
 
 def parser_of(name: str) -> CommandParser:
@@ -89,13 +92,13 @@ def parsing_error(name: str, arguments: list[str]) -> str:
     return ""
 
 
-def requests_of(text: str) -> Iterator[tuple[str, str, str]]:
+def requests_of(page: str) -> Iterator[tuple[str, str, str]]:
     """Return the method, path and API version of each request to the site in a page."""
-    for words in shell_commands(text):
+    for words in shell_commands(shell_text(page)):
         for address in words:
             if words[0] == "curl" and address.startswith(SITE):
                 yield curl_method(words), urlsplit(address).path, curl_version(words)
-    for method, path in INLINE_REQUEST.findall(text):
+    for method, path in INLINE_REQUEST.findall((ROOT / page).read_text()):
         yield method, urlsplit(path).path, "infra-optim latest"
 
 
@@ -110,11 +113,11 @@ def curl_version(words: list[str]) -> str:
     return headers.get("OpenStack-API-Version", "infra-optim 1.7")
 
 
-def refused_methods(text: str) -> list[str]:
+def refused_methods(page: str) -> list[str]:
     """Return the requests of a page whose path does not exist, or does not take their method."""
     client = Client()
     refused = []
-    for method, path, version in requests_of(text):
+    for method, path, version in requests_of(page):
         concrete = PLACEHOLDER.sub(SOME_UUID, path)
         response = client.options(concrete, headers={"OpenStack-API-Version": version})
         if method not in response.headers.get("Allow", ""):
@@ -122,30 +125,31 @@ def refused_methods(text: str) -> list[str]:
     return refused
 
 
-@pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_documented_management_commands_are_accepted_by_their_parsers(page: Path) -> None:
-    commands = list(management_commands(page.read_text()))
+@pytest.mark.parametrize("page", PAGES)
+def test_documented_management_commands_are_accepted_by_their_parsers(page: str) -> None:
+    commands = list(management_commands(shell_text(page)))
     assert [problem for name, *arguments in commands if (problem := parsing_error(name, arguments))] == []
 
 
-@pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_documented_options_of_commands_exist(page: Path) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_documented_options_of_commands_exist(page: str) -> None:
     missing = [
         f"{name} {option}"
-        for name, arguments in INLINE_COMMAND.findall(page.read_text())
+        for name, arguments in INLINE_COMMAND.findall((ROOT / page).read_text())
         for option in OPTION.findall(arguments)
         if option not in parser_of(name).format_help()
     ]
     assert missing == []
 
 
-@pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_documented_requests_have_an_existing_path_and_method(page: Path) -> None:
-    assert refused_methods(page.read_text()) == []
+@pytest.mark.parametrize("page", PAGES)
+def test_documented_requests_have_an_existing_path_and_method(page: str) -> None:
+    assert refused_methods(page) == []
 
 
-@pytest.mark.parametrize("page", LIVING_PAGES, ids=lambda page: page.name)
-def test_variables_in_documented_shell_blocks_are_settings(page: Path) -> None:
-    named = {name for command in shell_commands(page.read_text()) for name in assigned_names(command)}
+@pytest.mark.parametrize("page", PAGES)
+def test_variables_in_documented_shell_blocks_are_settings(page: str) -> None:
+    words = (word for command in shell_commands(shell_text(page)) for word in assigned_words(command))
+    named = {word.partition("=")[0] for word in words}
     known = {name + ending for name in settings_variables() for ending in ("", "_FILE")}
     assert {name for name in named if not name.startswith("OS_")} - known == set()
