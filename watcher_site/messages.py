@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ FIELD = re.compile(r"(?P<field>[a-z_]\w*(?:[.\[][\w-]+\]?)*): (?P<rule>.+)", re.
 # The patterns of values, by the names of placeholders.
 VALUES = {"field": r"[\w.\[\]-]+", "number": r"\d+", "total": r"\d+(?: actions?)?", "uuid": UUIDS.pattern}
 ANY_VALUE = ".+?"
+# The placeholders of amounts, whose digits pages group.
+AMOUNTS = {"amount", "desired", "free", "hours", "least", "limit", "most", "needed", "number", "seconds", "size"}
+AMOUNTS |= {"total", "used"}
 EVERY_VALUE: Mapping[str, str] = {}
 stored_messages: list["StoredMessage"] = []
 """All stored messages in the order of `sort_key`. Of several that match a text, the first is used."""
@@ -149,7 +153,8 @@ class StoredMessage:
 
     def translate(self, values: dict[str, str]) -> str:
         """Return the translation with these values, which `read` returned."""
-        shown = {name: translate(values[name]) for name, translate in self.translations.items()}
+        shown = {name: number_format(value) for name, value in values.items() if name in AMOUNTS and value.isdecimal()}
+        shown |= {name: translate(values[name]) for name, translate in self.translations.items()}
         translation = gettext(self.text)
         return (self.text_of_pages if translation == self.text else translation) % (values | shown)
 

@@ -596,6 +596,8 @@ LANGUAGE_COOKIE_NAME = "language"
 LOCALE_PATHS = [BASE_DIR / "watcher_site" / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
+# Templates and `number_format` group the digits of numbers: 12,833 in English, 12.833 in German.
+USE_THOUSAND_SEPARATOR = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [TEMPLATES_DIR / "static"]
 # Static files are served from the folders of the apps, without collectstatic.

@@ -4,6 +4,7 @@ from typing import Any
 
 import django_tables2 as tables
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.functional import cached_property, keep_lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -228,7 +229,9 @@ class PlanActionTable(SelectableActions):
             ),
         )
         more = record.parent_count - SHOWN_PARENTS
-        return format_html("{} {}", links, gettext("and %(number)d more") % {"number": more}) if more > 0 else links
+        if more <= 0:
+            return links
+        return format_html("{} {}", links, gettext("and %(number)s more") % {"number": number_format(more)})
 
     def render_duration(self, record: Action) -> SafeString:
         return describe_times(record)

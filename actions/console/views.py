@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -114,13 +115,13 @@ class ActionList(ListPage):
         actions = self.object_list.prunable()
         numbers = count_up_to(MOST_COUNTED, [actions.pending(), actions.restorable()])
         is_too_many = max(numbers) > MOST_COUNTED
-        hint = _("Set filters to skip or restore all actions that match: at most %(most)d at once.")
+        hint = _("Set filters to skip or restore all actions that match: at most %(most)s at once.")
         return {
             **context,
             "skippable": numbers[0],
             "restorable": numbers[1],
             "selects_matching": is_partial and not is_too_many,
-            "guidance_of_selection": hint % {"most": MOST_COUNTED} if is_too_many else "",
+            "guidance_of_selection": hint % {"most": number_format(MOST_COUNTED)} if is_too_many else "",
         }
 
     def version_of(self, context: dict[str, Any]) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from django.core.paginator import Page as Part
 from django.core.paginator import Paginator
 from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
 from django.template.defaultfilters import floatformat
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import TemplateView
@@ -198,7 +199,7 @@ def describe_interval(audit: Audit) -> str | None:
     """Return the interval of an audit with its unit, or its cron expression."""
     if not audit.interval or not audit.schedule.period:
         return audit.interval
-    return gettext("%(number)s seconds") % {"number": audit.interval}
+    return gettext("%(number)s seconds") % {"number": number_format(int(audit.interval))}
 
 
 def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fact]:

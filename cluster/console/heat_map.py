@@ -10,6 +10,7 @@ from django.db.models import Prefetch
 from django.utils.translation import gettext as _
 
 from cluster.models import ComputeNode, HostAggregate, Server
+from watcher_site.templatetags.console import amount
 
 # Larger pages are slow to render and hard to read.
 SHOWN_NODES = 200
@@ -39,7 +40,7 @@ class Use:
 
     @property
     def text(self) -> str:
-        return f"{self.used:.4g} / {self.capacity:.4g} {self.unit}"
+        return f"{amount(self.used)} / {amount(self.capacity)} {self.unit}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 import django_tables2 as tables
 from django.urls import reverse
-from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
@@ -16,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from cluster.models import ComputeNode, Node, Policy, Pool, Profile, Server, Volume
 from cluster.operations.marks import mark_reasons_of
 from watcher_site.console.columns import TABLE_ATTRIBUTES, NumberColumn, StateColumn, StoredMessageColumn, TimeColumn
-from watcher_site.templatetags.console import gigabytes, state_badge, use_bar
+from watcher_site.templatetags.console import amount, gigabytes, state_badge, use_bar
 from watcher_site.templatetags.names import name
 
 NAME = {"td": {"class": "name"}}
@@ -35,7 +34,7 @@ class UseColumn(tables.Column):
 
     def render(self, value: int, record: Any) -> SafeString:
         capacity = getattr(record, self.capacity)
-        used, total = (number_format(f"{self.scale(amount):.4g}") for amount in (value, capacity))
+        used, total = (amount(self.scale(number)) for number in (value, capacity))
         label = _("%(used)s of %(capacity)s %(unit)s") % {"used": used, "capacity": total, "unit": self.unit}
         return format_html("{}{}", label, use_bar(value, capacity, label))
 

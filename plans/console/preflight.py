@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -117,7 +118,9 @@ class PreflightPage(RecordPage):
 
 def describe_verdict(counts: Mapping[str, int]) -> str:
     """Return the numbers of outcomes other than success as text, such as "2 would fail, 1 would be skipped"."""
-    return ", ".join(f"{counts[outcome]} {label}" for outcome, label in OUTCOME_LABELS.items() if counts[outcome])
+    return ", ".join(
+        f"{number_format(counts[outcome])} {label}" for outcome, label in OUTCOME_LABELS.items() if counts[outcome]
+    )
 
 
 def chosen_outcome(request: HttpRequest) -> str:

@@ -6,6 +6,7 @@ import django_filters
 import django_tables2 as tables
 from django.conf import settings
 from django.db.models import Q, QuerySet
+from django.utils.formats import number_format
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -144,9 +145,9 @@ class ActionPlanTable(tables.Table):
         return find_names([row.record.status_message or "" for row in self.paginated_rows], {})
 
     def render_finished(self, value: int, record: ActionPlan) -> SafeString:
-        counts = {"finished": value, "total": getattr(record, "total_actions", 0)}
-        finished = _("%(finished)d of %(total)d") % counts
+        counts = {"finished": number_format(value), "total": number_format(getattr(record, "total_actions", 0))}
+        finished = _("%(finished)s of %(total)s") % counts
         skipped = getattr(record, "skipped_actions", 0)
-        more = _("%(number)d skipped") % {"number": skipped}
+        more = _("%(number)s skipped") % {"number": number_format(skipped)}
         line = format_html('<br><span class="secondary">{}</span>', more) if skipped else ""
         return format_html("<span>{}{}</span>", finished, line)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from html import escape
 
 from django import template
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
@@ -84,7 +85,7 @@ def draw_layer(layer: Layer, largest: int, words: str, label: str) -> str:
     address = f"?layer={layer.number}"
     counts = " ".join(
         f'<a href="{address}&amp;state={state}#actions-heading">'
-        f'<span class="dot fill-{state.lower()}"></span>{count} {state}</a>'
+        f'<span class="dot fill-{state.lower()}"></span>{number_format(count)} {state}</a>'
         for state, count in layer.counts.items()
     )
     return (

@@ -8,7 +8,7 @@ from watcher_site.messages import StoredMessage, translate_message
 
 def localize_number(text: str) -> str:
     """Return a number with the separators of the language of the reader."""
-    return number_format(int(text.replace(",", "")), force_grouping=True)
+    return number_format(int(text.replace(",", "")))
 
 
 NOT_A_MEMBER = StoredMessage(_("project: %(name)s is not a member of %(project)s."))

@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
@@ -164,8 +165,8 @@ class ResendAll(Page, View):
         if not number:
             messages.info(request, _("No notifications to send again."))
             return redirect(filtered_list_address(request))
-        question = ngettext("Send %(number)d notification again?", "Send %(number)d notifications again?", number)
-        self.question = question % {"number": number}
+        question = ngettext("Send %(number)s notification again?", "Send %(number)s notifications again?", number)
+        self.question = question % {"number": number_format(number)}
         advice = _("Delivery starts again from the first attempt.")
         self.consequence = f"{self.describe_filters()} {advice}"
         return render(request, "confirm.html", {"view": self, "back": filtered_list_address(request)})
@@ -173,9 +174,11 @@ class ResendAll(Page, View):
     def post(self, request: HttpRequest) -> HttpResponse:
         number = deliveries.resend_all(self.selected_deliveries(), self.filters())
         sent = ngettext(
-            "%(number)d notification will be sent again.", "%(number)d notifications will be sent again.", number
+            "%(number)s notification will be sent again.", "%(number)s notifications will be sent again.", number
         )
-        messages.success(request, sent % {"number": number} if number else _("No notifications to send again."))
+        messages.success(
+            request, sent % {"number": number_format(number)} if number else _("No notifications to send again.")
+        )
         return redirect(filtered_list_address(request))
 
     def filters(self) -> dict[str, str]:

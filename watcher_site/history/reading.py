@@ -12,6 +12,7 @@ import orjson
 from django.db.models import Max, Q
 from django.http import StreamingHttpResponse
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -215,6 +216,8 @@ def details_in_words(details: Mapping[str, Any]) -> str:
 def detail_in_words(name: str, value: Any) -> str:
     if name in STORED_MESSAGES and isinstance(value, str):
         return translate_message(value)
+    if name == "count":
+        return number_format(value)
     return value_in_words(value, EMPTY_VALUES.get(name, NONE))
 
 

@@ -100,9 +100,15 @@ def humanize_name(name: str) -> str:
 
 
 @register.filter
+def amount(number: float) -> str:
+    """Return an amount with at most two decimals: 1,536 or 0.5."""
+    return number_format(f"{number:.2f}".rstrip("0").rstrip("."))
+
+
+@register.filter
 def gigabytes(megabytes: float) -> str:
     """Return an amount of memory in the unit of the capacity of compute nodes."""
-    return f"{megabytes / 1024:.4g}"
+    return amount(megabytes / 1024)
 
 
 @register.filter
@@ -177,7 +183,7 @@ def state_bar(counts: Mapping[str, int], label: str, whole: int = 0) -> SafeStri
     for state, count in counts.items():
         width = max(1000 * count / total, 4 if whole and count else 0)
         if width:
-            parts.append((state.lower(), left, width, f"{count} {state}"))
+            parts.append((state.lower(), left, width, f"{number_format(count)} {state}"))
         left += width
     return draw_bar(parts, label)
 
@@ -212,7 +218,7 @@ def total(counts: Mapping[str, int]) -> int:
 @register.filter
 def counted(number: int) -> str:
     """Return a number of records that were counted up to a limit: 1,234, or 10,000+ above the limit."""
-    shown = number_format(min(number, MOST_COUNTED), force_grouping=True)
+    shown = number_format(min(number, MOST_COUNTED))
     return f"{shown}+" if number > MOST_COUNTED else shown
 
 
@@ -221,7 +227,7 @@ def counted_in_total(counts: Mapping[str, int]) -> str:
     """Return the sum of such numbers, with a + if one of them is above the limit."""
     number = total({state: min(count, MOST_COUNTED) for state, count in counts.items()})
     is_more = max(counts.values(), default=0) > MOST_COUNTED
-    shown = number_format(number, force_grouping=True)
+    shown = number_format(number)
     return f"{shown}+" if is_more else shown
 
 

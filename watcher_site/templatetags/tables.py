@@ -103,8 +103,7 @@ def row_range(table: Any) -> str:
     are more.
     """
     first, last, total = (
-        number_format(number, force_grouping=True)
-        for number in (table.page.start_index(), table.page.end_index(), table.paginator.count)
+        number_format(number) for number in (table.page.start_index(), table.page.end_index(), table.paginator.count)
     )
     numbers = {"first": first, "last": last, "total": total}
     if getattr(table.data, "has_more", False):

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -65,9 +66,10 @@ class ClusterTable(tables.Table):
 
 def describe_sizes(cluster: Cluster, size: int) -> str:
     """Return a text with the current, the desired, the minimum and the maximum number of nodes."""
-    limit = gettext("unlimited") if cluster.max_size == UNLIMITED else str(cluster.max_size)
-    sizes = {"size": size, "desired": cluster.desired_capacity, "least": cluster.min_size, "most": limit}
-    return _("%(size)d of %(desired)d (min %(least)d, max %(most)s)") % sizes
+    limit = gettext("unlimited") if cluster.max_size == UNLIMITED else number_format(cluster.max_size)
+    numbers = {"size": size, "desired": cluster.desired_capacity, "least": cluster.min_size}
+    sizes = {name: number_format(number) for name, number in numbers.items()} | {"most": limit}
+    return _("%(size)s of %(desired)s (min %(least)s, max %(most)s)") % sizes
 
 
 BINDING_PERMISSIONS = ("cluster.change_policybinding", "cluster.delete_policybinding")

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django_htmx.http import HttpResponseClientRefresh
@@ -89,8 +90,8 @@ class SelectionView(ResumableFormPage, OperationView):
             problem = any_action and explain_refusal(self.operation, any_action)
         summary = self.selection.summarize()
         if plan is None and summary["number"] > MOST_OF_ALL_PLANS:
-            text = _("%(number)d actions match, and at most %(most)d can be changed at once. Set further filters.")
-            problem = text % {"number": summary["number"], "most": MOST_OF_ALL_PLANS}
+            text = _("%(number)s actions match, and at most %(most)s can be changed at once. Set further filters.")
+            problem = text % {"number": number_format(summary["number"]), "most": number_format(MOST_OF_ALL_PLANS)}
             summary |= {"number": 0, "actions": [], "more": 0, "is_too_many": True}
         return {**summary, "problems": [problem] if problem else []}
 
@@ -99,8 +100,8 @@ class SelectionView(ResumableFormPage, OperationView):
         actions = {action: self.explain(action) for action in self.named}
         problems = list(dict.fromkeys(filter(None, actions.values())))
         if absent := len(set(self.selection.uuids)) - len(actions):
-            not_found = ngettext("%(number)d action not found.", "%(number)d actions not found.", absent)
-            problems.append(not_found % {"number": absent})
+            not_found = ngettext("%(number)s action not found.", "%(number)s actions not found.", absent)
+            problems.append(not_found % {"number": number_format(absent)})
         possible = [action for action, problem in actions.items() if not problem]
         return {"actions": possible, "number": len(possible), "confirmed": "yes", "problems": problems}
 
@@ -158,7 +159,8 @@ class Skip(SelectionView):
     def perform(self, record: ActionPlan | None) -> str:
         reason = self.form.cleaned_data["reason"]
         number = skip_actions(record, self.selection.selected, self.request.user.get_username(), reason)
-        return ngettext("%(number)d action skipped.", "%(number)d actions skipped.", number) % {"number": number}
+        skipped = ngettext("%(number)s action skipped.", "%(number)s actions skipped.", number)
+        return skipped % {"number": number_format(number)}
 
 
 class Restore(SelectionView):
@@ -201,7 +203,8 @@ class Restore(SelectionView):
             number = restore_actions(record, self.selection.selected)
         except Conflict as refusal:
             raise Conflict(self.reason() or str(refusal)) from refusal
-        return ngettext("%(number)d action restored.", "%(number)d actions restored.", number) % {"number": number}
+        restored = ngettext("%(number)s action restored.", "%(number)s actions restored.", number)
+        return restored % {"number": number_format(number)}
 
     def reason(self) -> str | None:
         """Return the reason why one of the selected actions cannot be restored, or None."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -145,9 +146,10 @@ def resource_of(row: Row) -> dict[str, Any]:
 def describe_template(template: Template) -> str:
     """Return a text with the number of servers of a normalised template, and their capacity."""
     demand = demand_of_template(template)
-    servers = ngettext("%(number)d server", "%(number)d servers", demand["servers"]) % {"number": demand["servers"]}
-    capacity = {"vcpus": demand["vcpus"], "memory": gigabytes(demand["memory"])}
-    taken = gettext("%(vcpus)d vCPU, %(memory)s GB of memory") % capacity
+    number = demand["servers"]
+    servers = ngettext("%(number)s server", "%(number)s servers", number) % {"number": number_format(number)}
+    capacity = {"vcpus": number_format(demand["vcpus"]), "memory": gigabytes(demand["memory"])}
+    taken = gettext("%(vcpus)s vCPU, %(memory)s GB of memory") % capacity
     return gettext("The template is valid: %(servers)s, %(taken)s.") % {"servers": servers, "taken": taken}
 
 

@@ -18,7 +18,7 @@
         })),
       },
       options: {
-        animation: false, maintainAspectRatio: false, interaction: { mode: "index", intersect: false },
+        locale: root.lang, animation: false, maintainAspectRatio: false, interaction: { mode: "index", intersect: false },
         scales: {
           x: { stacked: bars, grid: { display: false }, ticks: { color: text, maxRotation: 0, autoSkipPadding: 12 } },
           y: { stacked: bars, beginAtZero: true, grid: { color: line }, ticks: { color: text, precision: bars ? 0 : undefined },

@@ -9,7 +9,7 @@
       const number = boxes().filter((box) => box.checked && box.name === button.dataset.chosen).length;
       button.dataset.none ??= button.textContent;
       button.disabled = number === 0;
-      button.textContent = number ? button.dataset.label.replace("{number}", number) : button.dataset.none;
+      button.textContent = number ? button.dataset.label.replace("{number}", number.toLocaleString(document.documentElement.lang)) : button.dataset.none;
     });
     const all = document.querySelector("[data-choose-all]");
     if (all) {

@@ -202,7 +202,7 @@ def test_properties_of_audits_are_compared_in_the_words_of_their_pages(client: C
     first = make_audit("one", audit_type="CONTINUOUS", interval="3600", auto_trigger=True)
     second = make_audit("two", audit_type="CONTINUOUS", interval="*/5 * * * *", force=True)
     facts = shown(compared(client, first, second, page="compare-audits"))
-    assert facts["Interval"] == ("3600 seconds", "*/5 * * * *")
+    assert facts["Interval"] == ("3,600 seconds", "*/5 * * * *")
     assert facts["Starts its plan automatically"] == ("yes", "no")
     assert facts["Runs while a plan is running"] == ("no", "yes")
     assert facts["Scope"] == ("entire cloud", "entire cloud")
