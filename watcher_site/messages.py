@@ -79,7 +79,11 @@ def shorten(text: str, length: int) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Return a text without control characters and changes of its direction, except tabs and line ends."""
+    """Return a text without control characters and changes of its direction, except tabs and line ends.
+
+    Messages are stored without them, because clients of the API print messages on terminals, which would execute them.
+    The names of objects, which pages show instead of UUIDs in messages, have them, and pages mark them.
+    """
     return CONTROLS.sub("", text)
 
 

@@ -4,9 +4,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django import template
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 
 from actions.console.descriptions import describe_parameters, result_label, state_word
 from actions.event_details import HOST_RIGHT, generic_message, sees_details, without_error
@@ -16,8 +18,9 @@ from actions.models.instance_actions import InstanceAction
 from actions.models.naming import resource
 from actions.server_history import TIME, Row
 from watcher_site.authorization.permissions import may
-from watcher_site.messages import translate_message
+from watcher_site.messages import UUIDS, translate_message
 from watcher_site.models import HistoryEntry
+from watcher_site.templatetags.console import linked
 
 register = template.Library()
 register.filter(resource)
@@ -128,11 +131,10 @@ def is_clean_up(event: Any) -> bool:
 
 
 @register.filter
-def naming(text: str, action: Action | None) -> str:
+def naming(text: str, action: Action | None) -> SafeString:
     """Return a text about an action with names instead of the UUIDs of the action and its object."""
-    for uuid, name in action.known_names.items() if action else ():
-        text = text.replace(uuid, name)
-    return text
+    names = action.known_names if action else {}
+    return linked(text, {UUID(uuid): name for uuid, name in names.items() if UUIDS.fullmatch(uuid)})
 
 
 @register.filter

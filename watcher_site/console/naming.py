@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.apps import apps
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from watcher_site.messages import UUIDS
@@ -24,11 +25,7 @@ def find_names(texts: Iterable[str], known: Names) -> dict[str, str]:
 
     A deleted object has no page: its name is returned without a link.
     """
-    return find_shown_names(
-        texts,
-        known,
-        lambda record: plain_name(record) if record.deleted_at else link(record, PAGES[record._meta.label]),
-    )
+    return find_shown_names(texts, known, linked_name)
 
 
 def find_plain_names(texts: Iterable[str], known: Names) -> dict[str, str]:
@@ -64,7 +61,7 @@ def plain_name(record: Any) -> str:
 
 def name_objects(text: str, names: Names) -> SafeString:
     """Return a text with names in place of UUIDs. UUIDs without a name are shortened, truncated UUIDs are removed."""
-    return linked(text, {UUID(one): names.get(one, short(one)) for one in UUIDS.findall(text)})
+    return linked(text, {UUID(one): names.get(one) or escape(short(one)) for one in UUIDS.findall(text)})
 
 
 def name_objects_plainly(text: str, names: Names) -> str:

@@ -262,14 +262,16 @@ def linked(text: str, links: Mapping[UUID, str] | None = None) -> SafeString:
     A link replaces the name in parentheses after a UUID, too, as in the messages of commands.
 
     Args:
-        links: the links of `links_in`, if a page shows several texts; by default they are looked up.
+        links: the links of `links_in`, if a page shows several texts; by default they are looked up. Names without a
+            link are isolated, because characters that change the direction would reverse the rest of the sentence.
     """
     links = links_in(text) if links is None else links
     text = CUT_IDENTIFIER.sub("…", text)
     parts: list[Any] = []
     end = 0
     for match in UUIDS.finditer(text):
-        shown = conditional_escape(links.get(UUID(match[0]), match[0]))
+        found = links.get(UUID(match[0]))
+        shown = match[0] if found is None else found if isinstance(found, SafeString) else name(found)
         parts += [conditional_escape(text[end : match.start()]), shown]
         repeated = f" ({unescape(strip_tags(shown))})"
         end = match.end() + (len(repeated) if text.startswith(repeated, match.end()) else 0)

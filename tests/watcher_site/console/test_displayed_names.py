@@ -16,11 +16,13 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import override
 
-from actions.models import Action, ActionParent
+from actions.models import Action, ActionEvent, ActionParent
 from cluster.models import Cluster, Policy, PolicyBinding, Server, Stack
+from plans.models import ActionPlan
 from tests.builders import action, make_node, make_plan, make_resource
 from tests.watcher_site.console.test_control_characters import LISTS, RECORDS, make_rows
 from watcher_site.accounts.projects import add_member
+from watcher_site.console.naming import name_objects
 from watcher_site.templatetags.console import ago, brief, head, linked, shortened
 from watcher_site.templatetags.names import name, visible
 
@@ -85,6 +87,43 @@ HOSTILE = "web\u202egnp.\x1b<b>"
 def test_name_marks_control_characters_and_isolates_its_direction() -> None:
     mark = '<span class="control">{}</span>'
     assert name(HOSTILE) == f"<bdi>web{mark.format('U+202E')}gnp.{mark.format('␛')}&lt;b&gt;</bdi>"
+
+
+def test_name_in_place_of_a_uuid_marks_control_characters_and_isolates_its_direction() -> None:
+    uuid = str(uuid4())
+    text = name_objects(f"Instance {uuid} is not running on compute1", {uuid: HOSTILE})
+    assert text == f"Instance {name(HOSTILE)} is not running on compute1"
+
+
+def test_shortened_uuid_without_a_name_is_not_isolated() -> None:
+    uuid = str(uuid4())
+    assert name_objects(f"Instance {uuid} not found", {}) == f"Instance {uuid[:8]} not found"
+
+
+def message_about_a_server(plan: ActionPlan) -> str:
+    """Store the same message as the state and as the details of an action, and return the text that pages show."""
+    ran = Action.objects.get(action_plan=plan)
+    message = f"Instance {ran.input_parameters['resource_id']} not found"
+    Action.objects.update(state="FAILED", status_message=message)
+    ActionEvent.objects.update(details=message, result="ERROR")
+    return f"Server {name(ran.input_parameters['resource_name'])} not found"
+
+
+@pytest.mark.django_db
+def test_details_of_an_event_isolate_the_name_of_the_server(client: Client) -> None:
+    plan = make_rows(HOSTILE)
+    client.force_login(User.objects.create_superuser("root"))
+    shown = message_about_a_server(plan)
+    page = client.get(reverse("plans:detail", args=[plan.uuid])).content.decode()
+    assert f'<bdi class="message">{shown}</bdi>' in page
+
+
+@pytest.mark.django_db
+def test_message_in_a_list_isolates_the_name_of_the_server(client: Client) -> None:
+    plan = make_rows(HOSTILE)
+    client.force_login(User.objects.create_superuser("root"))
+    shown = message_about_a_server(plan)
+    assert f'<div class="message said"><bdi>{shown}</bdi>' in client.get(reverse("actions:list")).content.decode()
 
 
 def test_visible_replaces_control_characters_by_marks() -> None:
