@@ -5,7 +5,7 @@ It may contain secrets, and is encrypted with keys derived from ``SECRET_KEY`` a
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
-from structlog.contextvars import get_contextvars
+from structlog.contextvars import bound_contextvars, get_contextvars
 
 from watcher_site.keystone.users import KeystoneUser
 from watcher_site.monitoring.tracing import tracing
@@ -48,8 +48,7 @@ def caller_of(request: HttpRequest | Any, project: str | None = None) -> Calling
         project: the user's project to which the request applies, if it is known. A Keystone user has at most one.
     """
     user = request.user
-    request_id = get_contextvars().get("request_id")
-    caller = CallingContext(user=user.get_username(), request_id=request_id)
+    caller = CallingContext(user=user.get_username(), request_id=get_contextvars().get("request_id"))
     if tracing.is_on:
         caller |= tracing.context()
     if isinstance(user, KeystoneUser):
@@ -58,6 +57,16 @@ def caller_of(request: HttpRequest | Any, project: str | None = None) -> Calling
     if project is not None:
         caller["project"] = project
     return caller
+
+
+def current_request_id() -> str:
+    """Return the id of the request that caused the work of this thread, or an empty text if none did."""
+    return str(get_contextvars().get("request_id") or "")
+
+
+def within_request(request_id: str) -> AbstractContextManager[None]:
+    """Return a context in which log events, requests to the cloud and notifications have the id of a request."""
+    return bound_contextvars(request_id=request_id) if request_id else nullcontext()
 
 
 acting: ContextVar[Callable[[], CallingContext] | None] = ContextVar("acting", default=None)

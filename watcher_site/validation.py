@@ -85,6 +85,8 @@ INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
 
 # No column of names is longer, and SQLite refuses to search for much longer texts.
 LONGEST_NAME = 255
+# The length of the columns of ids of requests.
+REQUEST_ID_LENGTH = 64
 
 
 def find_named(records: Any, identifier: str) -> Any:

@@ -44,6 +44,7 @@ from watcher_site.models import Service
 from watcher_site.monitoring.metrics import action_recoveries, action_retries
 from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes.worker import LOST_DATABASE
+from watcher_site.request_context import within_request
 from watcher_site.state_machine import ConcurrentTransition
 
 State, Signal = Action.State, Action.Signal
@@ -99,7 +100,6 @@ class Execution(Signalled, Derivation, ActionPhases):
     def __init__(self, action: Action, lease: Lease, slot: Slot) -> None:
         super().__init__(action, lease)
         self.owner = lease.owner
-        self.request = {"request_id": lease.request_id} if lease.request_id else {}
         self.checkpoint = Checkpoint(action, lease, slot)
 
     def guarded(self, work: Callable[[], bool]) -> bool:
@@ -111,7 +111,12 @@ class Execution(Signalled, Derivation, ActionPhases):
         try:
             # All log events contain the action, including those of libraries.
             traced = self.tracing(work) if tracing.is_on else nullcontext()
-            with bound_contextvars(action=str(self.action.uuid), **self.request), self.acting(), traced:
+            with (
+                bound_contextvars(action=str(self.action.uuid)),
+                within_request(self.lease.request_id),
+                self.acting(),
+                traced,
+            ):
                 return work()
         except (ConcurrentTransition, Interruption):
             return False

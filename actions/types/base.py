@@ -189,7 +189,7 @@ class ActionContext:
 
     @property
     def calling_context(self) -> CallingContext:
-        """Return the ``user`` and ``request_id``, or the ``audit``, on whose behalf the plan runs, with one query.
+        """Return the ``user`` or the ``audit`` on whose behalf the plan runs, and its ``request_id``, with one query.
 
         It may contain secrets for the cloud, which must not appear in messages or logs.
         """

@@ -28,6 +28,7 @@ from watcher_site.monitoring.metrics import audit_run_delay, audit_run_seconds
 from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes.worker import LOST_DATABASE, NOT_OF_ONE_RECORD, Worker
 from watcher_site.refusals import Refused
+from watcher_site.request_context import within_request
 from watcher_site.state_machine import ConcurrentTransition
 
 log = structlog.get_logger(__name__)
@@ -160,9 +161,11 @@ class DecisionEngine(Worker):
     def claim(self, audits: AuditQuerySet) -> Audit | None:
         """Claim the audit that has waited longest and that no other engine claims at the same time."""
         now = timezone.now()
-        while keys := audits.waiting(now).oldest_first().values_list("pk", flat=True)[:CANDIDATES]:
-            for key in keys:
-                if Audit.objects.filter(pk=key).claim(self.service, now):
+        while keys := audits.waiting(now).oldest_first().values_list("pk", "request_id")[:CANDIDATES]:
+            for key, request_id in keys:
+                with within_request(request_id):
+                    is_claimed = Audit.objects.filter(pk=key).claim(self.service, now)
+                if is_claimed:
                     claimed: Audit = Audit.objects.select_related("strategy", "goal").get(pk=key)
                     due = claimed.next_run_time or claimed.created_at
                     audit_run_delay.observe(max(0.0, (now - due).total_seconds()))
@@ -171,8 +174,16 @@ class DecisionEngine(Worker):
 
     def run_audit(self, audit: Audit) -> None:
         """Run an audit that this engine owns. Errors fail the audit and not the engine."""
-        attributes = {"watcher.audit": str(audit.uuid), "watcher.audit_type": audit.audit_type}
-        with bound_contextvars(audit=str(audit.uuid)), tracing.span("run audit", attributes) as span:
+        attributes = {
+            "watcher.audit": str(audit.uuid),
+            "watcher.audit_type": audit.audit_type,
+            "watcher.request_id": audit.request_id,
+        }
+        with (
+            bound_contextvars(audit=str(audit.uuid)),
+            within_request(audit.request_id),
+            tracing.span("run audit", attributes) as span,
+        ):
             log.info("audit started", audit_type=audit.audit_type)
             began, outcome = time.monotonic(), "failed"
             try:

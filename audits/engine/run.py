@@ -227,7 +227,8 @@ def conclude(audit: Audit, strategy: Strategy, parameters: Mapping[str, Any], so
     audit_row.save_state()
     end_older_plans(plan, audit, strategy, parameters)
     if audit.auto_trigger and actions:
-        plan.launch(CallingContext(audit=str(audit.uuid), **tracing.context()), needs_approval=False)
+        caller = CallingContext(audit=str(audit.uuid), request_id=audit.request_id, **tracing.context())
+        plan.launch(caller, needs_approval=False)
     return plan
 
 

@@ -27,6 +27,7 @@ from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models import Service
 from watcher_site.refusals import Invalid
 from watcher_site.state_machine import StatefulModel
+from watcher_site.validation import REQUEST_ID_LENGTH
 
 # The time by which the run of an EVENT audit is deferred while an action plan is ongoing.
 POSTPONEMENT = timedelta(seconds=10)
@@ -63,7 +64,7 @@ class Audit(StatefulModel, Named):
 
     # A decision engine whose lease expired no longer owns the audit, and its writes fail.
     guard_fields = ["state", "decision_engine"]
-    transition_fields = ["state", "status_message", "decision_engine", "next_run_time"]
+    transition_fields = ["state", "status_message", "decision_engine", "next_run_time", "request_id"]
 
     audit_type = models.CharField(max_length=20, choices=Type)
     state = FSMField(max_length=20, choices=State, default=State.PENDING, protected=True, editable=False)
@@ -81,6 +82,13 @@ class Audit(StatefulModel, Named):
     start_time = models.DateTimeField(null=True)
     end_time = models.DateTimeField(null=True)
     hostname = models.CharField(max_length=255, null=True, help_text="host of the last decision engine of the audit")
+    request_id = models.CharField(
+        max_length=REQUEST_ID_LENGTH,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="id of the request that created the audit or triggered its last run; empty: none did",
+    )
     decision_engine = models.ForeignKey(Service, models.SET_NULL, null=True, related_name="audits")
 
     objects = AuditQuerySet.as_manager()
@@ -135,9 +143,9 @@ class Audit(StatefulModel, Named):
         target=State.PENDING,
         conditions=[is_event],
     )
-    def trigger(self, now: datetime) -> None:
-        """Request a run that begins after this time: the webhook was called."""
-        self.next_run_time, self.status_message = now, None
+    def trigger(self, now: datetime, request_id: str = "") -> None:
+        """Request a run that begins after this time: the webhook was called, by the request with this id."""
+        self.next_run_time, self.status_message, self.request_id = now, None, request_id
 
     @transition(field=state, source=[State.PENDING, State.ONGOING], target=State.CANCELLED)
     def cancel(self, message: str) -> None:

@@ -15,6 +15,7 @@ from watcher_site.api.bodies import Step, apply_patch, cannot_apply
 from watcher_site.database.locks import lock_present
 from watcher_site.history import differences, entries_of
 from watcher_site.refusals import Invalid, WrongState
+from watcher_site.request_context import current_request_id
 from watcher_site.state_machine import TransitionNotAllowed
 from watcher_site.windows.wall_clock import read_time
 
@@ -149,7 +150,7 @@ def trigger_audit(audit: Audit) -> None:
     if not is_event(audit):
         raise Invalid(messages.TYPE_DISALLOWED.fill(type=audit.audit_type))
     try:
-        audit.trigger(timezone.now())
+        audit.trigger(timezone.now(), current_request_id())
     except TransitionNotAllowed:
         raise WrongState(messages.STATE_DISALLOWED.fill(state=audit.state)) from None
     audit.save_state(*entries_of("audit.trigger", audit))

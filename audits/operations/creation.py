@@ -21,6 +21,7 @@ from watcher_site.database.uniqueness import refuse_taken
 from watcher_site.outbox.kinds import CREATE, UPDATE
 from watcher_site.outbox.writing import announce
 from watcher_site.refusals import Conflict, Invalid
+from watcher_site.request_context import current_request_id
 from watcher_site.windows.wall_clock import read_time
 
 
@@ -69,6 +70,7 @@ def create_audit(
         scope=scope or (template.scope if template else []),
         auto_trigger=auto_trigger,
         force=force,
+        request_id=current_request_id(),
         interval=schedule.interval or None,
         start_time=schedule.start_time,
         end_time=schedule.end_time,

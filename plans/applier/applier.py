@@ -28,6 +28,7 @@ from watcher_site.models import Service
 from watcher_site.monitoring.metrics import action_plan_claims
 from watcher_site.outbox.writing import announce
 from watcher_site.processes.worker import NOT_OF_ONE_RECORD, Worker
+from watcher_site.request_context import within_request
 from watcher_site.state_machine import ConcurrentTransition
 
 
@@ -202,7 +203,8 @@ class Applier(Worker):
                 plan = waiting.filter(pk=pk).first()
                 if plan is None:
                     continue
-                self.begin(plan)
+                with within_request(plan.request_id):
+                    self.begin(plan)
                 self.runs[pk] = PlanRun(plan, self.service, self.executor)
                 action_plan_claims.labels("claimed").inc()
                 self.log.info("plan claimed", plan=str(plan.uuid), request_id=self.runs[pk].lease.request_id)
@@ -342,8 +344,10 @@ class Applier(Worker):
     @contextmanager
     def guarding(self, plan: int) -> Iterator[None]:
         """Set a plan aside if the code within raises an error, so that the other plans continue."""
+        run = self.runs.get(plan)
         try:
-            yield
+            with within_request(run.lease.request_id if run else ""):
+                yield
         except ConcurrentTransition:
             pass  # Another process was first. The next poll reads the result.
         except NOT_OF_ONE_RECORD:

@@ -12,6 +12,7 @@ from actions.operations.skipping import skip_action, skip_actions
 from plans.executors.leases import PlanLease
 from plans.models import ActionPlan
 from plans.planning.proposals import propose
+from tests.api import Caller
 from tests.builders import action, make_audit, make_plan
 from tests.plans.applier.test_commits import counted
 from tests.plans.inline import run_waiting
@@ -47,6 +48,16 @@ def test_succeeding_plan_notifies_its_action_and_its_own_states() -> None:
         "action_plan.update",
         "action_plan.execution.end",
     ]
+
+
+@pytest.mark.usefixtures("all_events")
+def test_all_notifications_of_a_plan_have_the_id_of_the_request_that_started_it(api: Caller) -> None:
+    plan = make_plan({"a": [], "b": ["a"]})
+    answer = api.post(f"/action_plans/{plan.uuid}/start")
+    run_waiting()
+    assert "action_plan.execution.end" in written_event_types()
+    without = Notification.objects.exclude(request_id=answer["x-openstack-request-id"])
+    assert list(without.values_list("event_type", "request_id")) == []
 
 
 @pytest.mark.usefixtures("all_events")

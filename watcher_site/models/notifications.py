@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from watcher_site.database.records import NullsFirst, Record, RecordQuerySet
 from watcher_site.messages import STATUS_MESSAGE_LENGTH, cut
 from watcher_site.models.services import Service
-from watcher_site.validation import find_named
+from watcher_site.validation import REQUEST_ID_LENGTH, find_named
 
 NAME_LENGTH = 255
 URL_LENGTH = 2000
@@ -52,6 +52,12 @@ class Notification(models.Model):
     host = models.CharField(max_length=NAME_LENGTH)
     person = models.CharField(
         max_length=NAME_LENGTH, null=True, help_text="the user who caused the change; null: the site itself"
+    )
+    request_id = models.CharField(
+        max_length=REQUEST_ID_LENGTH,
+        default="",
+        db_default="",
+        help_text="id of the request that caused the change, also by an audit or a plan; empty: none did",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     is_dispatched = models.BooleanField(default=False)

@@ -37,6 +37,7 @@ class NotificationRow(NamedTuple):
     old_state: str | None
     host: str
     person: str | None
+    request_id: str
     created_at: datetime
     snapshot: Any
     fault: Any

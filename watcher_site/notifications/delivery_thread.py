@@ -15,6 +15,7 @@ from watcher_site.notifications import deliveries
 from watcher_site.notifications.deliveries import PendingDelivery
 from watcher_site.notifications.receivers import Outcome, Receiver, Undelivered, Unreachable
 from watcher_site.processes.worker import LOST_DATABASE
+from watcher_site.request_context import within_request
 
 log = structlog.get_logger(__name__)
 # The longest pause, in seconds, before the next attempt to reach a broker that did not respond.
@@ -120,7 +121,8 @@ class DeliveryThread:
                 if deliveries.retry_or_give_up(delivery, str(problem), problem.pause):
                     retried += 1
                 else:
-                    self.log.warning("notification given up", event_type=delivery.notification.event_type)
+                    with within_request(delivery.notification.request_id):
+                        self.log.warning("notification given up", event_type=delivery.notification.event_type)
             deliveries.release([outcome.left[0] for outcome in outcomes if outcome.left], self.relay)
         self.count("delivered", len(delivered))
         self.count("retried", retried)

@@ -32,6 +32,11 @@ def broker_message(notification: SentNotification) -> dict[str, Any]:
     }
 
 
+def broker_context(notification: SentNotification) -> dict[str, str]:
+    """Return the context of the message, which listeners of oslo.messaging receive with it."""
+    return {"request_id": notification.request_id} if notification.request_id else {}
+
+
 def cloud_event(notification: SentNotification) -> HTTPMessage:
     """Return headers and body of a CloudEvent 1.0 in structured mode.
 

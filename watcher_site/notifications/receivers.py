@@ -17,6 +17,7 @@ from django.conf import settings
 
 from watcher_site.notifications.deliveries import PendingDelivery, SentNotification
 from watcher_site.notifications.messages import NOT_SENT
+from watcher_site.request_context import within_request
 
 log = structlog.get_logger(__name__)
 Line = Sequence[PendingDelivery]
@@ -125,11 +126,13 @@ class SequentialReceiver(Receiver):
 
     def try_to_send(self, notification: SentNotification) -> Problem | None:
         try:
-            self.send(notification)
+            with within_request(notification.request_id):
+                self.send(notification)
         except (Undelivered, Unreachable) as problem:
             return problem
         except Exception as problem:
-            return unsendable(problem)
+            with within_request(notification.request_id):
+                return unsendable(problem)
         return None
 
     def close(self) -> None:

@@ -156,7 +156,10 @@ class WebhookReceiver(HTTPReceiver):
 
     def request(self, notification: SentNotification) -> tuple[bytes, dict[str, str]]:
         event = cloud_event(notification)
-        return event.body, {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
+        headers = {**event.headers, **self.sign(str(notification.uuid), event.body.decode())}
+        if notification.request_id:
+            headers["x-openstack-request-id"] = notification.request_id
+        return event.body, headers
 
     def sign(self, identifier: str, body: str) -> dict[str, str]:
         """Return the headers with which a receiver verifies the sender, and detects replays by their time or id."""

@@ -29,14 +29,15 @@ from watcher_site.models import Notification, Subscription
 from watcher_site.models.notifications import NAME_LENGTH
 from watcher_site.monitoring.metrics import state_changes
 from watcher_site.outbox.kinds import DELETE, ERROR, INFO, WARNING, Event, Kind
-from watcher_site.request_context import CallingContext, current_caller
+from watcher_site.request_context import CallingContext, current_caller, current_request_id
+from watcher_site.validation import REQUEST_ID_LENGTH
 
 SECONDS = 1.0
 # The maximum number of keys in one statement.
 BATCH = 5000
 COLUMNS = (
-    "uuid, kind, event_type, priority, object_uuid, old_state, snapshot, fault, host, person, created_at,"
-    " is_dispatched"
+    "uuid, kind, event_type, priority, object_uuid, old_state, snapshot, fault, host, person, request_id,"
+    " created_at, is_dispatched"
 )
 # The priorities that are sent at each level.
 LEVELS = {"info": {INFO, WARNING, ERROR}, "warning": {WARNING, ERROR}, "error": {ERROR}, "": set()}
@@ -131,7 +132,8 @@ class Announcement:
             for value in (place, f"{self.kind.name}.{event.name}", event.priority, as_json(event.fault))
         ]
         now = connection.ops.adapt_datetimefield_value(timezone.now())
-        constants = [self.kind.name, self.old_state, settings.HOST, find_person(), now]
+        request_id = make_storable(current_request_id(), REQUEST_ID_LENGTH)
+        constants = [self.kind.name, self.old_state, settings.HOST, find_person(), request_id, now]
         return [
             (f"events(place, event_type, priority, fault) AS (VALUES {event_rows})", event_values),
             (f"source(id, object_uuid, snapshot) AS ({rows})", [*values, *keys]),
@@ -178,14 +180,14 @@ def snapshot_of(kind: str, changed: str | None = None) -> tuple[str, list[Any]]:
 
 @cache
 def insertion(is_typed: bool) -> str:
-    """Return the INSERT of notifications. Its placeholders are the kind, old state, host, user and time."""
+    """Return the INSERT of notifications. Its placeholders are the kind, old state, host, user, request and time."""
     uuid = "gen_random_uuid()" if is_typed else "lower(hex(randomblob(16)))"
     text, time = ("%s::text", "%s::timestamptz") if is_typed else ("%s", "%s")
     table = connection.ops.quote_name(Notification._meta.db_table)
     return (
         f"INSERT INTO {table} ({COLUMNS})"  # noqa: S608
-        f" SELECT {uuid}, {text}, event_type, priority, object_uuid, {text}, snapshot, fault, {text}, {text}, {time},"
-        " false"
+        f" SELECT {uuid}, {text}, event_type, priority, object_uuid, {text}, snapshot, fault, {text}, {text}, {text},"
+        f" {time}, false"
         " FROM source CROSS JOIN events ORDER BY source.id, events.place"
     )
 

@@ -74,7 +74,7 @@ def request_attributes(url: str, method: str) -> dict[str, Any]:
 
 
 def current_request_id() -> str | None:
-    """Return the id of the request that caused the work of this thread, or an id derived from its action's UUID."""
+    """Return the id of the request that caused the work of this thread, or one from its action's or audit's UUID."""
     context = get_contextvars()
-    action = context.get("action")
-    return context.get("request_id") or (f"req-{action}" if action else None)
+    cause = context.get("action") or context.get("audit")
+    return context.get("request_id") or (f"req-{cause}" if cause else None)

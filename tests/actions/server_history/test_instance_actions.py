@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from actions.engine import execution
 from actions.graph.proposals import ProposedAction
 from actions.models import Action, ActionEvent, InstanceAction
+from actions.server_history import new_operation
 from audits.purging import Purge
 from cluster.models import Server
 from plans.executors.leases import PlanLease
@@ -90,6 +91,14 @@ def test_requested_operation_is_recorded_with_the_id_of_the_request(stranger: Us
     assert recorded(server) == [("rebuild", request, stranger.username)]
     found = InstanceAction.objects.get()
     assert (found.project_id, found.action.state) == ("shop", "SUCCEEDED")
+
+
+def test_operation_of_a_plan_that_an_audit_started_has_an_id_of_its_own() -> None:
+    plan = propose([ProposedAction("nop", {"message": "a"})])
+    plan.launch(CallingContext(audit=str(uuid4()), request_id="req-1"))
+    begun = plan.actions.get()
+    [operation] = new_operation(begun, None, str(uuid4()), "create")
+    assert operation.request_id == f"req-{begun.uuid}"
 
 
 def test_deletion_of_a_server_without_host_is_recorded_without_an_action(cloud_admin: User) -> None:

@@ -18,24 +18,29 @@ PRIORITIES = ("info", "warn", "error")
 
 
 class Endpoint:
-    """An endpoint that stores the messages of each priority: publisher id, event type, payload and metadata."""
+    """An endpoint that stores the messages of each priority: publisher id, event type, payload and metadata.
+
+    Their contexts are stored in the order of all messages.
+    """
 
     def __init__(self) -> None:
+        self.contexts: list[dict[str, Any]] = []
         self.heard: dict[str, list[tuple[str, str, dict[str, Any], dict[str, Any]]]] = defaultdict(list)
         self.lock = Lock()
 
-    def hear(self, priority: str, publisher: str, event: str, payload: Any, metadata: Any) -> None:
+    def hear(self, priority: str, ctxt: Any, publisher: str, event: str, payload: Any, metadata: Any) -> None:
         with self.lock:
+            self.contexts.append(ctxt)
             self.heard[priority].append((publisher, event, payload, metadata))
 
     def info(self, ctxt: Any, publisher: str, event: str, payload: Any, metadata: Any) -> None:
-        self.hear("info", publisher, event, payload, metadata)
+        self.hear("info", ctxt, publisher, event, payload, metadata)
 
     def warn(self, ctxt: Any, publisher: str, event: str, payload: Any, metadata: Any) -> None:
-        self.hear("warn", publisher, event, payload, metadata)
+        self.hear("warn", ctxt, publisher, event, payload, metadata)
 
     def error(self, ctxt: Any, publisher: str, event: str, payload: Any, metadata: Any) -> None:
-        self.hear("error", publisher, event, payload, metadata)
+        self.hear("error", ctxt, publisher, event, payload, metadata)
 
 
 @contextmanager

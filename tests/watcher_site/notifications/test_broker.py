@@ -44,6 +44,14 @@ def test_oslo_messaging_listener_receives_notifications_in_order_and_by_priority
     assert delivery_states() == []
 
 
+def test_oslo_messaging_listener_receives_the_id_of_the_request_as_the_context(heard: Endpoint) -> None:
+    notify()
+    Notification.objects.update(request_id="req-1")
+    relay()
+    wait_for(lambda: heard.contexts)
+    assert heard.contexts[0].get("request_id") == "req-1"
+
+
 def test_notifications_wait_during_a_broker_outage(heard: Endpoint, settings: Settings) -> None:
     proxy = BrokerProxy()
     settings.NOTIFICATION_URL = proxy.url.replace("amqp://", "rabbit://").removesuffix("/")

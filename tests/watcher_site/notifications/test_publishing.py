@@ -59,12 +59,14 @@ def content(message: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("request_id", ["", "req-1"])
 @pytest.mark.parametrize("options", ["", "?kombu_compression=gzip"])
 def test_message_equals_the_message_of_oslo_messaging_except_for_its_unique_id(
-    queue: Queue, settings: Settings, options: str
+    queue: Queue, settings: Settings, options: str, request_id: str
 ) -> None:
     settings.NOTIFICATION_URL = f"{TRANSPORT_URL}{options}"
     (notification,) = notify()
+    notification.request_id = request_id
     for receiver in (DriverReceiver(), BrokerReceiver()):
         receiver.send(notification)
         receiver.close()

@@ -12,6 +12,8 @@ from django.utils import timezone
 from pytest_django import Settings
 from standardwebhooks import Webhook
 from standardwebhooks.webhooks import WebhookVerificationError
+from structlog.contextvars import merge_contextvars
+from structlog.testing import capture_logs
 
 from tests.waiting import wait_for
 from tests.watcher_site.notifications.receiver import Receiver, receiving
@@ -56,6 +58,25 @@ def test_notifications_are_delivered_signed_and_in_order_for_each_object(receive
     assert headers["content-type"].startswith("application/cloudevents+json")
     with pytest.raises(WebhookVerificationError):
         signature.verify(body.replace(b"ONGOING", b"FAILED"), headers)
+
+
+def test_request_has_the_id_of_the_request_that_caused_the_change(receiver: Receiver) -> None:
+    subscribe_to(receiver.url)
+    notify()
+    Notification.objects.update(request_id="req-1")
+    notify()
+    relay()
+    assert [headers.get("x-openstack-request-id") for headers, _ in receiver.requests] == ["req-1", None]
+
+
+def test_log_line_about_a_notification_has_the_id_of_the_request(receiver: Receiver) -> None:
+    subscribe_to(receiver.url)
+    notify()
+    Notification.objects.update(request_id="req-1")
+    receiver.answer = lambda event: 400
+    with capture_logs([merge_contextvars]) as lines:
+        relay()
+    assert [line["request_id"] for line in lines if line["event"] == "notification given up"] == ["req-1"]
 
 
 def test_receiver_gets_only_subscribed_events_after_the_subscription(receiver: Receiver) -> None:

@@ -3,10 +3,11 @@
 The broker's responses to a whole batch are awaited at once, and a broken connection is replaced once.
 
 The sources of the format, in the package oslo_messaging: `_drivers/common.py` (serialize_msg), `_drivers/amqp.py`
-(_add_unique_id) and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue, _get_queue_arguments).
+(_add_unique_id, pack_context) and `_drivers/impl_rabbit.py` (notify_send, _publish_and_creates_default_queue,
+_get_queue_arguments).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -127,15 +128,16 @@ class Publisher:
         batch.results.update(dict.fromkeys(routed))
 
 
-def envelope(message: dict[str, Any]) -> bytes:
-    """Return the body for a message.
+def envelope(message: dict[str, Any], context: Mapping[str, Any] | None = None) -> bytes:
+    """Return the body for a message with a context.
 
     Each transmission has its own id, by which listeners recognize messages that the broker delivers twice.
 
     Raises:
         TypeError: a part of the message is not JSON.
     """
-    inner = orjson.dumps({**message, "_unique_id": uuid4().hex}).decode()
+    packed = {f"_context_{name}": value for name, value in (context or {}).items()}
+    inner = orjson.dumps({**message, **packed, "_unique_id": uuid4().hex}).decode()
     return orjson.dumps({"oslo.version": ENVELOPE_VERSION, "oslo.message": inner})
 
 

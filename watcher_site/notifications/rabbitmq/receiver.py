@@ -10,7 +10,7 @@ from django.conf import settings
 from oslo_messaging.notify.messaging import MessagingV2Driver
 
 from watcher_site.notifications.deliveries import SentNotification
-from watcher_site.notifications.envelope import broker_message
+from watcher_site.notifications.envelope import broker_context, broker_message
 from watcher_site.notifications.messages import BROKER_DOES_NOT_ANSWER
 from watcher_site.notifications.rabbitmq.connections import KeptConnection, make_configuration
 from watcher_site.notifications.rabbitmq.publisher import Publisher, envelope
@@ -22,6 +22,7 @@ from watcher_site.notifications.receivers import (
     Unreachable,
     unsendable,
 )
+from watcher_site.request_context import within_request
 
 log = structlog.get_logger(__name__)
 RABBIT = "rabbit://"
@@ -67,9 +68,10 @@ class BrokerReceiver(BatchedReceiver):
         places: list[int] = []
         for place, notification in enumerate(notifications):
             try:
-                body = envelope(broker_message(notification))
+                body = envelope(broker_message(notification), broker_context(notification))
             except Exception as error:
-                results[place] = unsendable(error)
+                with within_request(notification.request_id):
+                    results[place] = unsendable(error)
                 continue
             queues = [f"{topic}.{notification.priority.lower()}" for topic in settings.NOTIFICATION_TOPICS]
             messages += [(queue, body) for queue in queues]
@@ -106,7 +108,7 @@ class DriverReceiver(SequentialReceiver):
     def send(self, notification: SentNotification) -> None:
         message = broker_message(notification)
         try:
-            self.driver.notify({}, message, notification.priority, RETRIES)
+            self.driver.notify(broker_context(notification), message, notification.priority, RETRIES)
         except Exception as problem:
             # The message of the transport names hosts and users, and is only logged.
             log.warning("broker did not take a notification", reason=str(problem).strip())

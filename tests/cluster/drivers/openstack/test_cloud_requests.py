@@ -37,6 +37,12 @@ def test_request_of_an_action_has_the_id_of_the_action(emulator: Emulator) -> No
     assert {f"req-{ACTION}"} == {found for line, found in emulator.request_ids if line.startswith(FLAVORS)}
 
 
+def test_request_of_an_audit_has_the_id_of_the_audit(emulator: Emulator) -> None:
+    with bound_contextvars(audit=ACTION):
+        read_flavors()
+    assert {f"req-{ACTION}"} == {found for line, found in emulator.request_ids if line.startswith(FLAVORS)}
+
+
 def test_other_requests_have_no_id(emulator: Emulator) -> None:
     read_flavors()
     assert {found for _, found in emulator.request_ids} == {None}

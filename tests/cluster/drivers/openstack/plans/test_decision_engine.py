@@ -15,6 +15,7 @@ from tests.builders import make_strategy
 from tests.cluster.emulator.server import Emulator
 from watcher_site.management.commands.prepare import may_be_filled
 from watcher_site.refusals import Conflict
+from watcher_site.request_context import within_request
 
 pytestmark = pytest.mark.django_db
 READING = "os-hypervisors/detail"
@@ -39,6 +40,15 @@ def test_audit_synchronizes_the_cloud_first(emulator: Emulator, engine: Decision
     answered = audit()
     engine.run_next_audit()
     assert (reread(answered).state, ComputeNode.objects.count()) == ("SUCCEEDED", 2)
+
+
+def test_reading_for_an_audit_has_the_id_of_the_request_that_created_the_audit(
+    emulator: Emulator, engine: DecisionEngine
+) -> None:
+    with within_request("req-1"):
+        audit()
+    engine.run_next_audit()
+    assert {found for line, found in emulator.request_ids if READING in line} == {"req-1"}
 
 
 def test_audit_uses_a_recent_synchronization(emulator: Emulator, engine: DecisionEngine) -> None:
