@@ -361,6 +361,8 @@ HOST = read(env.str, "WATCHER_HOST", socket.gethostname())
 # The seconds without a heartbeat after which a service is FAILED, and others take over its work.
 SERVICE_DOWN_TIME = read_number("WATCHER_SERVICE_DOWN_TIME", 30, least=0.5)
 POLL_INTERVAL = read_number("WATCHER_POLL_INTERVAL", 1, least=0.01)
+# The seconds after which a decision engine that reads the cloud or runs an audit counts as hung.
+LONGEST_AUDIT = read_number("WATCHER_LONGEST_AUDIT", 21_600, least=1)
 STOP_GRACE = read_number("WATCHER_STOP_GRACE", 60, least=1)
 APPLIER_WORKERS = read_integer("WATCHER_APPLIER_WORKERS", 4, least=1)
 APPLIER_PLANS = read_integer("WATCHER_APPLIER_PLANS", 4, least=1)

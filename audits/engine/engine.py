@@ -59,6 +59,8 @@ class DecisionEngine(Worker):
         self.interruptions: Counter[int] = Counter()
         self.found = self.looked = False
         self.purge = PurgeTask(is_stopping=lambda: self.stopping)
+        # A turn includes a reading of the cloud and the run of an audit.
+        self.longest_turn = settings.LONGEST_AUDIT
         super().__init__(host)
 
     def prepare(self) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 from select import select
 from typing import Any, Self
 
@@ -218,6 +219,9 @@ class ForegroundApplier(Applier):
 
     If another applier claimed the plan first, it displays the progress, and takes the plan over if that one is lost.
     """
+
+    # It may wait for the answer of a user.
+    longest_turn = inf
 
     def __init__(self, plan: ActionPlan, executor: Executor, display: Display, by: str) -> None:
         super().__init__(executor)

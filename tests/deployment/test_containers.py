@@ -106,6 +106,14 @@ def test_variables_of_the_compose_file_are_documented() -> None:
     assert used - documented == set()
 
 
+@pytest.mark.parametrize("name", ["applier", "decision-engine", "relay"])
+def test_main_loops_of_the_compose_file_have_a_health_check_on_the_port_of_their_metrics(name: str) -> None:
+    service = SITE[name]
+    kind, *command, checked = service["healthcheck"]["test"]
+    assert (kind, command, checked) == ("CMD", ["python", "-m", "watcher_site.processes.probe"], name)
+    assert f"{name}=" in service["environment"]["WATCHER_METRICS_PORTS"]
+
+
 def test_only_the_proxy_is_published() -> None:
     assert [name for name, service in COMPOSE["services"].items() if "ports" in service] == ["proxy"]
     (edge,) = COMPOSE["networks"]["edge"]["ipam"]["config"]

@@ -93,6 +93,12 @@ def test_probes_of_web_processes_use_an_allowed_host() -> None:
     assert {probe["httpHeaders"][0]["value"] for probe in probes} == {"watcher.example.org"}
 
 
+def test_main_loops_have_a_liveness_probe_on_the_port_of_their_metrics() -> None:
+    probes = {name: container(pods()[name]).get("livenessProbe", {}).get("httpGet") for name in DEPLOYMENTS - {"web"}}
+    check = {"path": "/healthz", "port": "metrics"}
+    assert probes == {"applier": check, "decision-engine": check, "relay": check, "worker": None}
+
+
 def test_host_name_is_changed_in_one_place(tmp_path: Path) -> None:
     base = tmp_path / "base"
     shutil.copytree(FOLDER, base)

@@ -3,6 +3,7 @@
 import signal
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Thread
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from django.db import Error, InterfaceError, OperationalError, ProgrammingError,
 from watcher_site.models import Service
 from watcher_site.monitoring.metrics import database_errors, leases_lost
 from watcher_site.monitoring.tracing import tracing
+from watcher_site.processes.main_loop import main_loop
 
 log = structlog.get_logger(__name__)
 # A clock that also runs while the machine is suspended, if the system has one.
@@ -22,13 +24,21 @@ CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 LOST_DATABASE = (InterfaceError, OperationalError)
 # Errors of the database, of its schema or of the machine, which are not caused by the current record.
 NOT_OF_ONE_RECORD = (*LOST_DATABASE, ProgrammingError, MemoryError)
+# The seconds within which a turn of a main loop ends, apart from its pause. Turns take milliseconds, those with
+# statements about very large plans some seconds, and a statement that waits for a lock or for the database longer.
+LONGEST_TURN = 900
 
 
 class Heartbeat:
-    """The thread that renews a service's row three times within `settings.SERVICE_DOWN_TIME`."""
+    """The thread that renews a service's row three times within `settings.SERVICE_DOWN_TIME`.
 
-    def __init__(self, service: Service) -> None:
-        self.service = service
+    Args:
+        find_problem: returns the reason why the lease is not renewed, such as a main loop that hangs, so that other
+            processes take over the work.
+    """
+
+    def __init__(self, service: Service, find_problem: Callable[[], str | None] = lambda: None) -> None:
+        self.service, self.find_problem = service, find_problem
         self.seen = time.clock_gettime(CLOCK)
         self.row_lost = False
         self.stopping = Event()
@@ -65,6 +75,9 @@ class Heartbeat:
 
     def beat(self) -> None:
         """Write one heartbeat. After an error of the database, the next one tries again."""
+        if problem := self.find_problem():
+            log.error("heartbeat omitted", service=str(self.service), problem=problem)
+            return
         started = time.clock_gettime(CLOCK)
         try:
             self.row_lost = not self.service.beat()
@@ -85,6 +98,8 @@ class Worker(ABC):
 
     kind: ClassVar[str]
     """The name of the service."""
+    longest_turn: float = LONGEST_TURN
+    """The seconds after which a turn of the loop, apart from its pause, counts as hung."""
 
     def __init__(self, host: str | None = None) -> None:
         self.host = host or settings.HOST
@@ -93,7 +108,7 @@ class Worker(ABC):
 
     def register(self) -> None:
         self.service = Service.register(self.kind, self.host)
-        self.heartbeat = Heartbeat(self.service)
+        self.heartbeat = Heartbeat(self.service, main_loop.find_problem)
         self.log = structlog.get_logger(type(self).__module__).bind(service=self.service.pk, host=self.host)
 
     def stop_on_signals(self) -> None:
@@ -113,11 +128,13 @@ class Worker(ABC):
         try:
             self.prepare()
             while not self.stopping:
+                main_loop.begin_turn(self.longest_turn + settings.POLL_INTERVAL)
                 self.advance()
                 if once and self.is_idle:
                     break
                 self.rest()
         finally:
+            main_loop.end()
             self.stop()
 
     def advance(self) -> None:

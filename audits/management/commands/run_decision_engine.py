@@ -8,6 +8,7 @@ from audits.engine.engine import DecisionEngine
 from watcher_site.monitoring.server import serve_metrics
 from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes import commands
+from watcher_site.processes.main_loop import main_loop
 
 
 class Command(commands.Command):
@@ -21,7 +22,7 @@ class Command(commands.Command):
         )
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
-        serve_metrics(DecisionEngine.kind)
+        serve_metrics(DecisionEngine.kind, main_loop.find_problem)
         tracing.start(DecisionEngine.kind)
         engine = DecisionEngine()
         engine.stop_on_signals()

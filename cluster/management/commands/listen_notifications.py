@@ -8,6 +8,7 @@ from cluster.drivers.base import cloud
 from watcher_site.monitoring.server import serve_metrics
 from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes import commands
+from watcher_site.processes.main_loop import main_loop
 from watcher_site.refusals import Invalid
 
 
@@ -23,7 +24,7 @@ class Command(commands.Command):
             raise Invalid(f"WATCHER_CLOUD: {settings.CLOUD} sends no notifications.")
         from cluster.drivers.openstack.notifications.listener import Listener  # Requires the extra [openstack].
 
-        serve_metrics(Listener.kind)
+        serve_metrics(Listener.kind, main_loop.find_problem)
         tracing.start(Listener.kind)
         listener = Listener()
         listener.stop_on_signals()

@@ -11,6 +11,7 @@ from plans.executors import Executor, ThreadExecutor
 from watcher_site.monitoring.server import serve_metrics
 from watcher_site.monitoring.tracing import tracing
 from watcher_site.processes import commands
+from watcher_site.processes.main_loop import main_loop
 from watcher_site.refusals import Invalid
 
 
@@ -49,7 +50,7 @@ class Command(commands.Command):
 
     def handle(self, *args: Any, workers: int | None, once: bool, **options: Any) -> None:
         executor = make_executor(workers)
-        serve_metrics(Applier.kind)
+        serve_metrics(Applier.kind, main_loop.find_problem)
         tracing.start(Applier.kind)
         applier = Applier(executor)
         applier.stop_on_signals()

@@ -4,9 +4,12 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from django.utils import timezone
+from pytest_django import Settings
 
 from audits.models import Audit, Goal
 from audits.operations.creation import create_audit
@@ -15,6 +18,7 @@ from tests.builders import make_node
 from tests.end_to_end.processes.test_applier_processes import kill
 from tests.processes import Process, start_command, start_fresh_command
 from tests.waiting import PATIENCE, wait_for
+from tests.watcher_site.site_process import free_port_number
 from watcher_site.models import Service
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgresql, pytest.mark.django_db(transaction=True)]
@@ -50,6 +54,37 @@ def start(mark: Path) -> Iterator[Start]:
 def dummy() -> Audit:
     make_node("compute1")
     return create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
+
+
+def check_health(port: int) -> int:
+    try:
+        return int(urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE).status)
+    except HTTPError as problem:
+        return problem.code
+
+
+def test_engine_that_runs_an_audit_is_healthy(start: Start, mark: Path) -> None:
+    dummy()
+    port = free_port_number()
+    start(WATCHER_METRICS_PORTS=f"decision-engine={port}")
+    wait_for(mark.exists)
+    assert check_health(port) == 200
+
+
+def test_engine_whose_audit_hangs_is_unhealthy_and_another_engine_runs_the_audit(
+    start: Start, mark: Path, settings: Settings
+) -> None:
+    settings.SERVICE_DOWN_TIME = 1
+    audit = dummy()
+    port = free_port_number()
+    limits = {"WATCHER_LONGEST_AUDIT": "1", "WATCHER_SERVICE_DOWN_TIME": "1"}
+    start(WATCHER_METRICS_PORTS=f"decision-engine={port}", **limits)
+    wait_for(mark.exists)
+    wait_for(lambda: check_health(port) == 503)
+    hung = Audit.objects.get(pk=audit.pk).decision_engine_id
+    wait_for(lambda: not Service.objects.active().exists())
+    start(WATCHER_SERVICE_DOWN_TIME="1")
+    wait_for(lambda: Audit.objects.get(pk=audit.pk).decision_engine_id not in (hung, None))
 
 
 def state(audit: Audit) -> str:

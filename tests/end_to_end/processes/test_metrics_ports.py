@@ -169,6 +169,25 @@ def test_process_serves_its_metrics_on_its_port(command: str, service: str) -> N
     assert "watcher_build_info{" in text
 
 
+@pytest.mark.parametrize(
+    ("command", "service"),
+    [
+        ("run_applier", "applier"),
+        ("run_decision_engine", "decision-engine"),
+        ("relay_notifications", "relay"),
+    ],
+)
+def test_process_answers_its_health_check_on_its_port(command: str, service: str) -> None:
+    port = free_port_number()
+    process = start_command(command, WATCHER_METRICS_PORTS=f"{service}={port}")
+    try:
+        wait_for(lambda: Service.objects.active().filter(name=f"watcher-{service}").exists())
+        assert read(port, "/healthz") == "The main loop runs.\n"
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_applier_serves_the_metrics_of_its_actions() -> None:
     port = free_port_number()
     make_plan({"a": [], "b": ["a"]}, state="PENDING")

@@ -53,6 +53,16 @@ def test_site_that_does_not_listen_is_unhealthy() -> None:
     assert re.fullmatch(r"127\.0\.0\.1:\d+ does not answer: .*\n", ended.stderr)
 
 
+def test_other_process_is_probed_on_its_port_for_metrics(port: str) -> None:
+    ended = run(*PROBE, "applier", ALLOWED_HOSTS="watcher.example.org", WATCHER_METRICS_PORTS=f"applier={port}")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_process_without_a_port_for_metrics_is_not_probed() -> None:
+    ended = run(*PROBE, "relay", WATCHER_METRICS_PORTS="applier=9101")
+    assert (ended.returncode, ended.stderr) == (2, "WATCHER_METRICS_PORTS: names no port for relay.\n")
+
+
 def test_site_with_an_invalid_key_is_not_probed() -> None:
     ended = run(*PROBE, SECRET_KEY="too-short")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)

@@ -8,6 +8,7 @@ from watcher_site.monitoring.server import serve_metrics
 from watcher_site.monitoring.tracing import tracing
 from watcher_site.notifications.relay import Relay
 from watcher_site.processes import commands
+from watcher_site.processes.main_loop import main_loop
 
 
 class Command(commands.Command):
@@ -19,7 +20,7 @@ class Command(commands.Command):
         parser.add_argument("--once", action="store_true", help="send the notifications that are due, then exit")
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
-        serve_metrics(Relay.kind)
+        serve_metrics(Relay.kind, main_loop.find_problem)
         tracing.start(Relay.kind)
         relay = Relay()
         relay.stop_on_signals()
