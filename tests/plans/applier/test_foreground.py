@@ -22,6 +22,7 @@ from plans.models import ActionPlan
 from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor
 from watcher_site.models import Service
+from watcher_site.processes.main_loop import main_loop
 
 pytestmark = pytest.mark.django_db
 
@@ -168,6 +169,23 @@ def test_interrupt_can_continue_the_plan(
     applier = watch(make_plan({"a": []}, state="PENDING"))
     choose_on_interrupt(monkeypatch, applier, Choice.GO_ON)
     assert run(applier).state == "SUCCEEDED"
+
+
+def test_applier_that_waits_for_an_answer_does_not_count_as_hung(
+    watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    applier = watch(make_plan({"a": []}, state="PENDING"))
+    problems = []
+
+    def answer_after_an_hour() -> Choice:
+        monkeypatch.setattr(main_loop, "turned", main_loop.turned - 3600)
+        problems.append(main_loop.find_problem())
+        return Choice.GO_ON
+
+    monkeypatch.setattr(applier.display, "ask", answer_after_an_hour)
+    applier.interrupted = True
+    applier.run(once=True)
+    assert problems == [None]
 
 
 def test_plan_that_ended_before_the_answer_is_not_cancelled(
