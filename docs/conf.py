@@ -10,11 +10,9 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 project = "Watcher Site"
-extensions = ["myst_parser", "generated_reference"]
+extensions = ["myst_parser", "generated_reference", "transition_tables"]
 # The anchors of headings are those that other renderers of Markdown make.
 myst_heading_anchors = 4
-# Mermaid diagrams are shown as their text: its renderer is a script of 3 MB.
-suppress_warnings = ["misc.highlighting_failure"]
 # Pages are rendered in light and dark by the console's own style sheet.
 highlight_language = "text"
 html_copy_source = False
