@@ -1,12 +1,27 @@
-"""The rows of clusters and stacks that a purge may remove: deleted ones without references."""
+"""The rows of the cloud, clusters and stacks that a purge may remove: deleted ones without references."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
 
-from cluster.models import Cluster, Node, Policy, PolicyBinding, Profile, Stack, StackResource
+from cluster.models import (
+    Cluster,
+    Node,
+    Policy,
+    PolicyBinding,
+    Profile,
+    Server,
+    Stack,
+    StackResource,
+    Volume,
+    VolumeAttachment,
+)
 from cluster.stacks.templates.templates import MAX_DEPTH
+
+# Late readings and messages of the cloud create no object whose row says that it was deleted.
+LATEST_MESSAGE = timedelta(days=1)
 
 
 def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
@@ -19,7 +34,12 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
     profiles = expired(Profile, cutoff).exclude(
         is_referenced("profile", Node, nodes) | is_referenced("profile", Cluster, clusters)
     )
+    gone = min(cutoff, timezone.now() - LATEST_MESSAGE)
     return {
+        # Attachments of removed servers and volumes are removed with them.
+        "Attachments": expired(VolumeAttachment, gone),
+        "Servers": expired(Server, gone),
+        "Volumes": expired(Volume, gone),
         "Nodes": nodes,
         "Clusters": clusters,
         "Policy Bindings": expired(PolicyBinding, cutoff),

@@ -14,7 +14,20 @@ from actions.models import Action, ActionEvent, ActionParent
 from actions.models.instance_actions import InstanceAction
 from audits import purging
 from audits.models import Audit, AuditTemplate, Goal, Strategy
-from cluster.models import Cluster, Lock, Node, Policy, PolicyBinding, Profile, Sample, Stack, StackResource
+from cluster.models import (
+    Cluster,
+    Lock,
+    Node,
+    Policy,
+    PolicyBinding,
+    Profile,
+    Sample,
+    Server,
+    Stack,
+    StackResource,
+    Volume,
+    VolumeAttachment,
+)
 from plans.models import ActionPlan, EfficacyIndicator
 from plans.purging import remove_plans
 from tests.builders import (
@@ -24,6 +37,7 @@ from tests.builders import (
     make_operation,
     make_plan,
     make_policy,
+    make_pool,
     make_server,
     make_strategy,
 )
@@ -101,7 +115,7 @@ def test_output_lists_every_kind_of_object() -> None:
     names = [line[:16].strip() for line in purge().splitlines()]
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
-        *("Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles"),
+        *("Attachments", "Servers", "Volumes", "Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles"),
         *("Stack Resources", "Stacks", "Server Events", "Notifications", "Exclusions"),
         *("Services", "Samples", "History", "Total"),
     ]
@@ -373,6 +387,23 @@ def test_row_of_a_process_that_has_just_ended_stays() -> None:
     service.retire()
     purge()
     assert Service.objects.get() == service
+
+
+def test_deleted_servers_and_volumes_are_removed_with_their_attachments() -> None:
+    server, volume = make_server(), Volume.objects.create(name="data", size=1, pool=make_pool())
+    VolumeAttachment.objects.create(server=server, volume=volume)
+    present = make_server("web-2")
+    delete(server, volume, days=2)
+    purge()
+    assert Server.objects.get() == present
+    assert (Volume.objects.count(), VolumeAttachment.objects.count()) == (0, 0)
+
+
+def test_server_that_was_just_deleted_is_kept_for_late_messages_of_the_cloud() -> None:
+    server = make_server()
+    delete(server)
+    purge()
+    assert Server.objects.get() == server
 
 
 def make_sample(days: int) -> Sample:
