@@ -30,7 +30,7 @@ def complete(folder: Path, line: str, *arguments: str, **variables: str) -> list
     ("line", "expected"),
     [
         ("manage.py plan", ["plans"]),
-        ("manage.py plans su", ["suspend"]),
+        ("manage.py plans su", ["suspend", "suspend-restored"]),
         ("manage.py plans list --st", ["--state", "--strategy"]),
         ("manage.py plans list --state SU", ["SUCCEEDED", "SUPERSEDED"]),
         ("manage.py servers list --columns unh", ["unhealthy_reason"]),
