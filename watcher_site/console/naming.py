@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from django.apps import apps
-from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from watcher_site.messages import UUIDS
@@ -61,7 +60,7 @@ def plain_name(record: Any) -> str:
 
 def name_objects(text: str, names: Names) -> SafeString:
     """Return a text with names in place of UUIDs. UUIDs without a name are shortened, truncated UUIDs are removed."""
-    return linked(text, {UUID(one): names.get(one) or escape(short(one)) for one in UUIDS.findall(text)})
+    return linked(text, {UUID(one): names.get(one, short(one)) for one in UUIDS.findall(text)})
 
 
 def name_objects_plainly(text: str, names: Names) -> str:

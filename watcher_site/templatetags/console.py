@@ -270,8 +270,9 @@ def linked(text: str, links: Mapping[UUID, str] | None = None) -> SafeString:
     parts: list[Any] = []
     end = 0
     for match in UUIDS.finditer(text):
-        found = links.get(UUID(match[0]))
-        shown = match[0] if found is None else found if isinstance(found, SafeString) else name(found)
+        shown = links.get(UUID(match[0]), match[0])
+        if not isinstance(shown, SafeString) and not match[0].startswith(shown):
+            shown = name(shown)
         parts += [conditional_escape(text[end : match.start()]), shown]
         repeated = f" ({unescape(strip_tags(shown))})"
         end = match.end() + (len(repeated) if text.startswith(repeated, match.end()) else 0)

@@ -51,7 +51,7 @@ def test_message_in_an_action_row_names_the_target(administrator: Client) -> Non
         status_message=f"Action was skipped automatically: Instance {uuid} is not running.",
         state="SKIPPED",
     )
-    assert "Instance web-1 is not running." in text_of(administrator, "plans:detail", plan.uuid)
+    assert "Instance <bdi>web-1</bdi> is not running." in text_of(administrator, "plans:detail", plan.uuid)
 
 
 def test_message_in_an_action_row_links_other_objects(administrator: Client) -> None:
@@ -64,7 +64,7 @@ def test_message_in_an_action_row_links_other_objects(administrator: Client) -> 
 def test_deleted_object_is_named_without_a_link(administrator: Client) -> None:
     server = make_server("<db>", deleted_at=timezone.now())
     Action.objects.filter(pk=make_plan({"a": []}).actions.get().pk).update(status_message=f"Waits for {server.uuid}.")
-    assert "Waits for &lt;db&gt;." in text_of(administrator, "actions:list")
+    assert "Waits for <bdi>&lt;db&gt;</bdi>." in text_of(administrator, "actions:list")
 
 
 def test_plan_list_names_skipped_actions(administrator: Client) -> None:
@@ -86,7 +86,7 @@ def test_plan_message_names_a_server_without_a_record(administrator: Client, pag
     ActionPlan.objects.update(
         status_message=f"1 action failed: {plan.actions.get().uuid} (Instance {server} could not be found)."
     )
-    assert "(Instance web-1 could not be found)." in text_of(
+    assert "(Instance <bdi>web-1</bdi> could not be found)." in text_of(
         administrator, page, *([plan.uuid] if page == "plans:detail" else [])
     )
 
@@ -107,7 +107,7 @@ def test_truncated_uuid_is_omitted() -> None:
 
 def test_complete_uuid_at_the_end_of_a_truncated_message_is_named() -> None:
     uuid = "156274ba-0b8c-4c3c-8a2c-6a1f6c3d2f11"
-    assert name_objects(f"3 failed: Instance {uuid}…", {uuid: "<web>"}) == "3 failed: Instance &lt;web&gt;…"
+    assert name_objects(f"3 failed: Instance {uuid}…", {uuid: "<web>"}) == "3 failed: Instance <bdi>&lt;web&gt;</bdi>…"
 
 
 def test_plan_page_omits_a_truncated_uuid(administrator: Client) -> None:

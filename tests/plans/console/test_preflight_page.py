@@ -56,7 +56,7 @@ def test_preflight_counts_outcomes_and_lists_actions_that_would_not_succeed(brow
     shown = page(browser, plan)
     assert "Of 2 actions, 1 would fail in the current state of the cloud." in shown
     assert "1 FAILED" in shown
-    assert f"would fail in execute: The action {bad.called} execution failed." in shown
+    assert f"would fail in execute: The action <bdi>{bad.called}</bdi> execution failed." in shown
     assert reverse("actions:detail", args=[bad.uuid]) in shown
     assert reverse("actions:detail", args=[action(plan, "fine").uuid]) not in shown
 
