@@ -15,35 +15,40 @@ from watcher_site.templatetags.console import PAGES, link, linked, short
 
 # The models of objects in messages, the most frequent first. Each takes a query while names are missing.
 MENTIONED = ("actions.Action", "cluster.Server", "cluster.ComputeNode", "cluster.Node", "cluster.Cluster")
+# Names of plans are not unique: only links, which have the beginning of the UUID, replace their UUIDs.
+LINKED = ("actions.Action", "plans.ActionPlan", *MENTIONED[1:])
 
 Names = Mapping[str, str]
 
 
 def find_names(texts: Iterable[str], known: Names) -> dict[str, str]:
-    """Return the known names, and links to other objects whose UUIDs are in the texts, in at most five queries.
+    """Return the known names, and links to other objects whose UUIDs are in the texts, in at most six queries.
 
     A deleted object has no page: its name is returned without a link.
     """
-    return find_shown_names(texts, known, linked_name)
+    return find_shown_names(texts, known, linked_name, LINKED)
 
 
 def find_plain_names(texts: Iterable[str], known: Names) -> dict[str, str]:
     """Return the known names, and those of other objects whose UUIDs are in the texts, in at most five queries."""
-    return find_shown_names(texts, known, plain_name)
+    return find_shown_names(texts, known, plain_name, MENTIONED)
 
 
-def find_shown_names(texts: Iterable[str], known: Names, show: Callable[[Any], str]) -> dict[str, str]:
-    """Return the known names, and those of other objects in the texts.
+def find_shown_names(
+    texts: Iterable[str], known: Names, show: Callable[[Any], str], models: Iterable[str]
+) -> dict[str, str]:
+    """Return the known names, and those of other objects of the models in the texts.
 
     If an object has no record any more, an action in the same texts may know its name.
     """
     names = dict(known)
     recorded: dict[str, str] = {}
     unknown = {identifier for text in texts for identifier in UUIDS.findall(text)} - names.keys()
-    for label in MENTIONED:
+    for label in models:
         if not unknown:
             break
-        for record in apps.get_model(label)._default_manager.filter(uuid__in=unknown):
+        manager = apps.get_model(label)._default_manager
+        for record in (manager.with_names() if hasattr(manager, "with_names") else manager).filter(uuid__in=unknown):
             names[str(record.uuid)] = show(record)
             recorded |= getattr(record, "known_names", {})
         unknown -= names.keys()

@@ -13,8 +13,8 @@ from django.utils.translation import override
 from actions.models import Action
 from plans.console.messages import lead_with_counts, show_message
 from plans.models import ActionPlan
-from tests.builders import action, make_plan, make_server
-from watcher_site.console.naming import find_names, name_objects
+from tests.builders import action, make_audit, make_plan, make_server
+from watcher_site.console.naming import find_names, find_plain_names, name_objects
 
 
 @pytest.fixture
@@ -96,9 +96,25 @@ def test_name_query_count_does_not_depend_on_the_number_of_objects(
     db: None, number: int, django_assert_num_queries: Any
 ) -> None:
     servers = [make_server(f"web-{one}") for one in range(number)]
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         names = find_names([f"{one.uuid} stopped" for one in servers], {})
     assert {strip_tags(name) for name in names.values()} == {one.name for one in servers}
+
+
+def test_superseded_plan_links_the_newer_plan(administrator: Client) -> None:
+    newer = make_plan(audit=make_audit("nightly"))
+    plan = make_plan(
+        state="SUPERSEDED", status_message=f"Action plan was superseded by the newer action plan {newer.uuid}."
+    )
+    assert (
+        f'<a href="{reverse("plans:detail", args=[newer.uuid])}" title="{newer.uuid}"><bdi>nightly</bdi>'
+        in text_of(administrator, "plans:detail", plan.uuid)
+    )
+
+
+def test_name_of_a_plan_does_not_replace_its_uuid_in_terminals(db: None) -> None:
+    text = f"Action plan was superseded by the newer action plan {make_plan(audit=make_audit('nightly')).uuid}."
+    assert find_plain_names([text], {}) == {}
 
 
 def test_truncated_uuid_is_omitted() -> None:
