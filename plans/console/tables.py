@@ -111,7 +111,7 @@ class EndColumn(TimeColumn):
             return format_html("{}", when(value))
         text = _("took %(duration)s") if value else _("running for %(duration)s")
         took = text % {"duration": elapsed(record)}
-        return format_html('<span>{}<br><span class="secondary">{}</span></span>', when(value), took)
+        return format_html('<span>{}<br><span class="secondary text-nowrap">{}</span></span>', when(value), took)
 
 
 class ActionPlanTable(tables.Table):

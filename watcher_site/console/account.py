@@ -154,7 +154,7 @@ class TokenForm(forms.Form):
     group = forms.ChoiceField(label=_("Rights"), required=False)
     read_only = forms.BooleanField(label=_("Read only"), required=False)
     hours = forms.FloatField(
-        label=_("Validity in hours"), min_value=0.01, max_value=LONGEST_HOURS, help_text=_("A year has 8760 hours.")
+        label=_("Validity in hours"), min_value=0.01, max_value=LONGEST_HOURS, help_text=_("A year has 8,760 hours.")
     )
 
     def __init__(self, user: User, data: Any = None) -> None:

@@ -14,7 +14,7 @@ from django.utils.timezone import now
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
-from actions.models import Action
+from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
 from tests.builders import make_audit, make_node, make_plan, make_server, make_strategy
 from tests.end_to_end.console.browser import browser_page
@@ -211,3 +211,81 @@ def test_choices_of_a_comparison_are_not_cut_on_a_phone(long_names: None, page: 
     expect(page.locator("main select")).to_have_count(2)
     one_line = page.locator("main select").first.evaluate(LINE)
     assert [one.bounding_box()["height"] > 3 * one_line for one in page.locator("main select").all()] == [True, True]
+
+
+@pytest.fixture
+def plan_with_a_long_type(transactional_db: None) -> ActionPlan:
+    """Return a plan that ended, with an action of a long type."""
+    plan = make_plan({"a": []}, state="SUCCEEDED", start_time=now() - timedelta(minutes=9), end_time=now())
+    plan.actions.update(
+        action_type="change_nova_service_state",
+        input_parameters={"resource_id": "compute-03", "resource_name": "compute-03", "state": "disabled"},
+        state="SUCCEEDED",
+        attempt=1,
+        start_time=plan.start_time,
+        end_time=plan.end_time,
+    )
+    ran = plan.actions.get()
+    ActionEvent.objects.create(action=ran, event="execute", start_time=ran.start_time, finish_time=ran.end_time)
+    return plan
+
+
+@pytest.mark.parametrize("width", [1024, 1200, DESK])
+def test_type_of_an_action_of_a_plan_is_on_one_line(plan_with_a_long_type: ActionPlan, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(reverse("plans:detail", args=[plan_with_a_long_type.uuid]))
+    lines = """(cell) => {
+      const range = document.createRange();
+      range.setStartBefore(cell.firstChild);
+      range.setEndBefore(cell.querySelector(".identifier"));
+      return new Set([...range.getClientRects()].map((part) => part.top)).size;
+    }"""
+    assert page.locator("td.type > div").evaluate(lines) == 1
+
+
+def test_timeline_fits_a_window_of_1200_pixels(plan_with_a_long_type: ActionPlan, page: Page) -> None:
+    page.set_viewport_size({"width": 1200, "height": 900})
+    page.goto(reverse("plans:timeline", args=[plan_with_a_long_type.uuid]))
+    assert page.locator("#timeline-picture").evaluate("(part) => part.scrollWidth <= part.clientWidth")
+
+
+@pytest.mark.parametrize("name", ["audits:list", "cluster:servers"])
+def test_choice_of_the_order_is_on_one_line_on_a_phone_in_german(lists: None, page: Page, name: str) -> None:
+    page.set_extra_http_headers({"Accept-Language": "de"})
+    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.goto(reverse(name))
+    choice = page.locator(".sorting select")
+    assert choice.bounding_box()["height"] < 2.5 * choice.evaluate(LINE)  # type: ignore[index]
+
+
+@pytest.fixture
+def full_node(transactional_db: None) -> None:
+    make_server("web-1", make_node("compute1", memory=512, vcpus=1), memory=512, vcpus=1)
+
+
+def test_share_of_memory_is_on_one_line_in_german(full_node: None, page: Page) -> None:
+    page.set_extra_http_headers({"Accept-Language": "de"})
+    page.goto(reverse("trends"))
+    cells = page.locator(".heat-cell")
+    expect(cells.last).to_have_text("Arbeitsspeicher 100 %")
+    heights = cells.evaluate_all("(cells) => cells.map((cell) => cell.offsetHeight)")
+    assert heights[0] == heights[1]
+    assert cells.evaluate_all("(cells) => cells.every((cell) => cell.scrollWidth <= cell.clientWidth)")
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_heads_of_cells_are_not_broken_on_a_phone(lists: None, page: Page, language: str) -> None:
+    page.set_extra_http_headers({"Accept-Language": language})
+    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.goto(reverse("cluster:nodes"))
+    # The widths of the longest words of the heads, and of the column of heads.
+    widths = """(cells) => cells.map((cell) => {
+      const head = document.createElement("span");
+      head.style.cssText = "position: absolute; width: min-content; font-size: .8125rem";
+      head.textContent = cell.dataset.label;
+      document.body.append(head);
+      const width = head.getBoundingClientRect().width;
+      head.remove();
+      return width - parseFloat(getComputedStyle(cell).gridTemplateColumns);
+    })"""
+    assert max(page.locator("tbody td").evaluate_all(widths)) <= 0

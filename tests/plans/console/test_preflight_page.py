@@ -70,6 +70,14 @@ def test_german_verdict_is_grammatical_for_each_number_of_actions(browser: Clien
     assert verdict in shown
 
 
+def test_preflight_of_a_plan_whose_actions_are_all_skipped_counts_no_outcomes(browser: Client) -> None:
+    plan = make_plan({"a": []})
+    plan.actions.update(state="SKIPPED")
+    text = page(browser, plan)
+    assert "No actions of this plan are left to run." in text
+    assert "would succeed" not in text
+
+
 def test_skips_are_described_in_the_conditional(browser: Client) -> None:
     plan = make_plan({"a": []})
     plan.actions.update(input_parameters={"message": "a", "skip_pre_condition": True})
