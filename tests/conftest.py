@@ -65,17 +65,17 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if target and os.environ.get(ON_REQUEST[target]) != "1" else None
 
 
-def missing_service(mark: str) -> str:
-    """Return why the service of a mark is missing, or an empty text."""
-    if mark == "postgresql" and is_sqlite():
+def missing_service(mark: pytest.Mark) -> str:
+    """Return why the service or a program of a mark is missing, or an empty text."""
+    if mark.name == "programs" and (missing := [name for name in mark.args if not shutil.which(name)]):
+        return f"{missing[0]} is not installed"
+    if mark.name == "postgresql" and is_sqlite():
         return "no PostgreSQL server answers at WATCHER_TEST_POSTGRESQL_URL"
-    if mark == "browser" and not (shutil.which("chromium") or os.environ.get("WATCHER_TEST_CHROMIUM")):
+    if mark.name == "browser" and not (shutil.which("chromium") or os.environ.get("WATCHER_TEST_CHROMIUM")):
         return "Chromium is not installed"
-    if mark == "prometheus" and not (shutil.which("prometheus") and shutil.which("promtool")):
-        return "Prometheus is not installed"
-    if mark == "rabbitmq" and not broker_answers():
+    if mark.name == "rabbitmq" and not broker_answers():
         return "no RabbitMQ server answers at WATCHER_TEST_BROKER_URL"
-    if mark == "own_rabbitmq" and not is_installed():
+    if mark.name == "own_rabbitmq" and not is_installed():
         return "no package rabbitmq-server is installed"
     return ""
 
@@ -125,7 +125,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers():
         if mark.name == "postgresql" and DATABASE == "sqlite":
             pytest.skip("needs PostgreSQL, and the suite runs on SQLite")
-        reason = missing_service(mark.name)
+        reason = missing_service(mark)
         if reason and os.environ.get("WATCHER_REQUIRE_SERVICES") == "1":
             pytest.fail(f"WATCHER_REQUIRE_SERVICES is set, and {reason}")
         if reason:

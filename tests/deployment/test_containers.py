@@ -33,7 +33,7 @@ def python_arguments(command: list[str]) -> list[str]:
     return ["-m", module, *command[1:]]
 
 
-@pytest.mark.skipif(not shutil.which("hadolint"), reason="needs hadolint, which the extra [dev] brings")
+@pytest.mark.programs("hadolint")
 def test_hadolint_accepts_the_containerfile() -> None:
     linted = subprocess.run(["hadolint", CONTAINERFILE], capture_output=True, text=True, check=False)
     assert (linted.returncode, linted.stdout) == (0, "")

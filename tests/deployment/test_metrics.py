@@ -17,7 +17,7 @@ MONITORING = ROOT / "docs" / "monitoring"
 CONFIGURATIONS = ("prometheus-compose.yml", "prometheus-kubernetes.yml")
 # The services that the files of docs/deployment start.
 PROCESSES = ("web", "applier", "decision-engine", "relay", "worker")
-kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
+kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="needs a kubectl newer than that of Debian 12")
 
 
 def ports_of(text: str) -> dict[str, list[int]]:
@@ -42,7 +42,7 @@ def processes(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool, of Debian's package prometheus")
+@pytest.mark.programs("promtool")
 def test_prometheus_accepts_the_scrape_configurations(name: str, tmp_path: Path) -> None:
     configuration = yaml.safe_load((MONITORING / name).read_text())
     for job in configuration["scrape_configs"]:

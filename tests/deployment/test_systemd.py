@@ -17,7 +17,7 @@ UNITS = ROOT / "docs" / "deployment" / "systemd"
 COMMON = UNITS / "watcher-site-.service.d" / "common.conf"
 SERVICES = sorted(file.name for file in UNITS.glob("*.service"))
 EXECUTABLE = "/srv/watcher-site/.venv/bin/"
-systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+systemd = pytest.mark.programs("systemd-analyze")
 # Of systemd's exposure levels, from 0 to 10, those below this one are called OK.
 MOST_EXPOSURE = 2.0
 

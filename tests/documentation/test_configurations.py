@@ -4,7 +4,6 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import which
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,8 +23,8 @@ from tests.processes import ROOT
 from tests.waiting import wait_for
 from tests.watcher_site.site_process import free_port_number, run
 
-promtool = pytest.mark.skipif(not which("promtool"), reason="needs promtool, of Debian's package prometheus")
-nginx = pytest.mark.skipif(not which("nginx"), reason="needs nginx, of Debian's package of this name")
+promtool = pytest.mark.programs("promtool")
+nginx = pytest.mark.programs("nginx")
 HOST = "watcher.example.org"
 
 

@@ -57,7 +57,7 @@ def drop(name: str) -> None:
 
 
 @pytest.mark.postgresql
-@pytest.mark.skipif(not which("createdb"), reason="needs createdb")
+@pytest.mark.programs("createdb")
 def test_site_is_installed_by_command(empty_database: str, tmp_path: Path) -> None:
     (tmp_path / "secret-key").write_text(KEY)
     names = {
@@ -85,7 +85,7 @@ def test_settings_for_systemd_are_written_and_read(tmp_path: Path) -> None:
     assert (tmp_path / "watcher" / "secret-key").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.skipif(not which("systemctl"), reason="needs systemctl")
+@pytest.mark.programs("systemctl")
 def test_units_are_enabled(tmp_path: Path) -> None:
     folder = tmp_path / "etc" / "systemd" / "system"
     folder.mkdir(parents=True)
@@ -97,7 +97,7 @@ def test_units_are_enabled(tmp_path: Path) -> None:
     assert {"watcher-site-web.service", "watcher-site-applier@2.service"} < wanted
 
 
-@pytest.mark.skipif(not which("kubectl"), reason="needs kubectl")
+@pytest.mark.skipif(not which("kubectl"), reason="needs a kubectl newer than that of Debian 12")
 def test_secret_for_kubernetes_has_the_keys_of_the_manifests() -> None:
     lines = read_text("docs/deployment.md", "## Kubernetes", number=1).splitlines(keepends=True)
     # The others need a cluster.
@@ -176,7 +176,7 @@ def test_shell_completion_is_installed_in_fish(tmp_path: Path) -> None:
     assert "watcher-site" in (tmp_path / ".config/fish/completions/watcher-site.fish").read_text()
 
 
-@pytest.mark.skipif(not which("sqlite3"), reason="needs sqlite3")
+@pytest.mark.programs("sqlite3")
 def test_database_of_sqlite_is_copied_by_command(tmp_path: Path) -> None:
     (tmp_path / ".data").mkdir()
     command = read_text("docs/operating.md", "## Backup", number=0).splitlines()[1]

@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from shutil import which
 from tempfile import mkdtemp
 from typing import Any, LiteralString
 
@@ -32,7 +31,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.postgresql,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not (INSTALLED and which("pg_dump")), reason="needs a PostgreSQL server of its own"),
+    pytest.mark.programs("pg_dump"),
+    pytest.mark.skipif(not INSTALLED, reason="needs a PostgreSQL server of its own"),
 ]
 
 

@@ -1,7 +1,6 @@
 """A real Prometheus scrapes the site and evaluates its alert rules."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,8 @@ from watcher_site.models import Service
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.postgresql,
-    pytest.mark.prometheus,
+    pytest.mark.programs("prometheus", "promtool"),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Prometheus"),
 ]
 CONFIGURATION = """
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}

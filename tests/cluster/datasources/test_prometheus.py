@@ -17,7 +17,7 @@ from tests.api import Caller
 from tests.builders import make_audit, make_node, make_server
 from tests.cluster.datasources.prometheus_server import REACH, Series, alternating, constant, counter, prometheus
 
-pytestmark = [pytest.mark.django_db, pytest.mark.prometheus, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.programs("prometheus", "promtool"), pytest.mark.slow]
 BUSY, CALM, STALE, STRANGE = (f"{digit * 8}-0000-4000-8000-000000000000" for digit in "1234")
 GIB = 1024**3
 # Nanoseconds of processor time in a second.

@@ -12,7 +12,7 @@ from cluster.datasources.base import DatasourceError, Reading
 from cluster.datasources.prometheus import Prometheus
 from tests.cluster.datasources.prometheus_server import Series, constant, prometheus
 
-pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
+pytestmark = [pytest.mark.programs("prometheus", "promtool"), pytest.mark.slow]
 PASSWORD = "a password of the tests"
 PASSWORD_HASH = "$2b$04$W3qOR7uI9oACKcaYionX9eDrBrh2OloQ6fpvRc59.ocR0.vdKXHIy"
 PROTECTION = f"""

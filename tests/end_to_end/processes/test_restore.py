@@ -5,7 +5,6 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import which
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -30,7 +29,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.postgresql,
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not which("pg_dump"), reason="needs pg_dump"),
+    pytest.mark.programs("pg_dump"),
 ]
 ENVIRONMENT = {"WATCHER_POLL_INTERVAL": "0.1", "WATCHER_WEBHOOK_PRIVATE_ADDRESSES": "true"}
 # A backup is older than the leases of its processes, and an interrupted action need not sleep again.

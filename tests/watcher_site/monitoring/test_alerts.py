@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,7 @@ RULES: list[dict[str, Any]] = [
 ]
 # Of prometheus_client and of Prometheus itself.
 FOREIGN = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total", "process_start_time_seconds"}
-promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="needs promtool, of Debian's package prometheus"
-)
+promtool = pytest.mark.programs("promtool")
 
 
 def panels() -> list[dict[str, Any]]:
