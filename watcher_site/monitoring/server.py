@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from threading import Thread
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler
@@ -20,7 +21,14 @@ FindProblem = Callable[[], str | None]
 
 
 class RequestHandler(WSGIRequestHandler):
-    """The handler of requests, which logs none."""
+    """The handler of requests, which logs none, and closes connections whose client is silent or lost."""
+
+    # The seconds for which it waits for a client. Without a limit, each silent client would keep a thread.
+    timeout = 10
+
+    def handle(self) -> None:
+        with suppress(TimeoutError, ConnectionError):
+            super().handle()
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
