@@ -62,11 +62,12 @@ def test_notifications_are_delivered_signed_and_in_order_for_each_object(receive
 
 def test_request_has_the_id_of_the_request_that_caused_the_change(receiver: Receiver) -> None:
     subscribe_to(receiver.url)
-    notify()
+    (caused,) = notify()
     Notification.objects.update(request_id="req-1")
-    notify()
+    (other,) = notify()
     relay()
-    assert [headers.get("x-openstack-request-id") for headers, _ in receiver.requests] == ["req-1", None]
+    sent = {headers["webhook-id"]: headers.get("x-openstack-request-id") for headers, _ in receiver.requests}
+    assert sent == {str(caused.uuid): "req-1", str(other.uuid): None}
 
 
 def test_log_line_about_a_notification_has_the_id_of_the_request(receiver: Receiver) -> None:
