@@ -25,7 +25,7 @@ from audits.models import Audit, AuditTemplate, Goal, Strategy
 from cluster.models import Sample
 from cluster.purging import is_referenced, order_removable, removable
 from plans.models import ActionPlan
-from plans.purging import remove_plans_in_batches
+from plans.purging import remove_plans
 from watcher_site.accounts.tokens import delete_expired_tokens
 from watcher_site.models import HistoryEntry, Notification, Service
 from watcher_site.models.history import HistoryQuerySet
@@ -192,7 +192,7 @@ class Purge:
         limit: float = inf if most is None else most
         for keys in batches(self.plans()):
             selected = first_that_fit(keys, limit)
-            for number in remove_plans_in_batches(self.plans(), selected):
+            for number in remove_plans(self.plans(), selected):
                 yield "Action Plans and Actions", number
                 limit -= number
             if len(selected) < len(keys):

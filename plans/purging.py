@@ -23,15 +23,7 @@ ROWS = 100
 ACTIONS = 50
 
 
-def remove_plans(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> int:
-    """Remove plans with all their rows, and return the number of plans and actions that were removed.
-
-    The arguments are those of `remove_plans_in_batches`.
-    """
-    return sum(remove_plans_in_batches(plans, keys))
-
-
-def remove_plans_in_batches(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> Iterator[int]:
+def remove_plans(plans: QuerySet[ActionPlan], keys: Sequence[int]) -> Iterator[int]:
     """Remove plans with all their rows, and yield after each batch the number of plans and actions that it removed.
 
     Small plans are removed together, a larger one in several transactions. Before the first of these, the plan is

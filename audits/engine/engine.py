@@ -109,7 +109,7 @@ class DecisionEngine(Worker):
         except NOT_OF_ONE_RECORD:
             raise
         except Exception:
-            log.exception("task of the decision engine failed", task=task.__name__)
+            log.exception("task of the decision engine failed", task=task.__qualname__)
 
     def end_series(self) -> None:
         """End the continuous audits whose end time has passed."""

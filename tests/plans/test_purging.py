@@ -51,7 +51,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, call: int) -> None:
 
 def test_plan_with_more_rows_than_the_limit_is_deleted_completely(small_batches: None) -> None:
     plan = large_plan()
-    assert remove_plans(ActionPlan.objects.all(), [plan.pk]) == 6
+    assert sum(remove_plans(ActionPlan.objects.all(), [plan.pk])) == 6
     assert [model.objects.count() for model in (ActionPlan, Action, ActionEvent)] == [0, 0, 0]
 
 
@@ -67,7 +67,7 @@ def test_large_plan_is_deleted_in_separate_transactions(small_batches: None) -> 
 
 def test_plan_that_no_longer_matches_is_not_deleted(small_batches: None) -> None:
     plan = large_plan()
-    assert remove_plans(ActionPlan.objects.filter(state="FAILED"), [plan.pk]) == 0
+    assert sum(remove_plans(ActionPlan.objects.filter(state="FAILED"), [plan.pk])) == 0
     assert (ActionPlan.objects.present().count(), plan.actions.count()) == (1, 5)
 
 
@@ -79,9 +79,9 @@ def test_interrupted_deletion_leaves_a_deleted_plan_and_can_be_repeated(
     with monkeypatch.context() as patches:
         interrupt_at(patches, call)
         with pytest.raises(Interrupted):
-            remove_plans(ActionPlan.objects.all(), [plan.pk])
+            sum(remove_plans(ActionPlan.objects.all(), [plan.pk]))
     assert not ActionPlan.objects.present().exists()
-    remove_plans(ActionPlan.objects.all(), [plan.pk])
+    sum(remove_plans(ActionPlan.objects.all(), [plan.pk]))
     assert [model.objects.count() for model in (ActionPlan, Action, ActionEvent)] == [0, 0, 0]
 
 
@@ -90,7 +90,7 @@ def test_earlier_deletion_time_of_a_plan_is_kept(small_batches: None, monkeypatc
     plan = large_plan(deleted_at=moment)
     interrupt_at(monkeypatch, 1)
     with pytest.raises(Interrupted):
-        remove_plans(ActionPlan.objects.all(), [plan.pk])
+        sum(remove_plans(ActionPlan.objects.all(), [plan.pk]))
     assert ActionPlan.objects.get().deleted_at == moment
 
 
@@ -102,6 +102,6 @@ def test_instance_action_keeps_its_events_after_an_interrupted_deletion(
     with monkeypatch.context() as patches:
         interrupt_at(patches, 2)
         with pytest.raises(Interrupted):
-            remove_plans(ActionPlan.objects.all(), [plan.pk])
-    remove_plans(ActionPlan.objects.all(), [plan.pk])
+            sum(remove_plans(ActionPlan.objects.all(), [plan.pk]))
+    sum(remove_plans(ActionPlan.objects.all(), [plan.pk]))
     assert len(InstanceAction.objects.get().kept_events) == 3

@@ -125,13 +125,12 @@ class SequentialReceiver(Receiver):
         return outcome
 
     def try_to_send(self, notification: SentNotification) -> Problem | None:
-        try:
-            with within_request(notification.request_id):
+        with within_request(notification.request_id):
+            try:
                 self.send(notification)
-        except (Undelivered, Unreachable) as problem:
-            return problem
-        except Exception as problem:
-            with within_request(notification.request_id):
+            except (Undelivered, Unreachable) as problem:
+                return problem
+            except Exception as problem:
                 return unsendable(problem)
         return None
 

@@ -22,7 +22,7 @@ class MainLoop:
         self.limit = inf
 
     def find_problem(self) -> str | None:
-        """Return in one sentence that the loop hangs, or None."""
+        """Return a sentence about the turn that hangs, or None."""
         # Another thread writes the limit last.
         limit = self.limit
         seconds = time.monotonic() - self.turned
