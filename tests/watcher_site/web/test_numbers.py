@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -190,10 +191,11 @@ def test_attributes_of_record_pages_have_no_formatted_numbers(browser: Client, n
 def test_attributes_of_a_timeline_with_pages_have_no_formatted_numbers(
     browser: Client, plan: ActionPlan, grouping: str
 ) -> None:
-    now = timezone.now()
-    plan.actions.update(state=Action.State.SUCCEEDED, attempt=1, start_time=now, end_time=now)
+    end = timezone.now()
+    start = end - timedelta(minutes=1)
+    plan.actions.update(state=Action.State.SUCCEEDED, attempt=1, start_time=start, end_time=end)
     ActionEvent.objects.bulk_create(
-        ActionEvent(action=one, event="execute", host="control", start_time=now, finish_time=now)
+        ActionEvent(action=one, event="execute", host="control", start_time=start, finish_time=end)
         for one in plan.actions.all()
     )
     html = browser.get(f"{reverse('plans:timeline', args=[plan.uuid])}?by={grouping}&page=2").content.decode()
