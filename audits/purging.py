@@ -224,10 +224,11 @@ class Purge:
 def remove_expired_rows() -> Iterator[Removed]:
     """Remove the rows that are too old by the settings, expired tokens and sessions, and yield after each batch."""
     yield from Purge.by_age().remove_in_batches()
-    yield "Tokens", delete_expired_tokens()
-    # As the command clearsessions does.
-    number, _ = Session.objects.filter(expire_date__lt=timezone.now()).delete()
-    yield "Sessions", number
+    while number := delete_expired_tokens(BATCH):
+        yield "Tokens", number
+    expired = Session.objects.filter(expire_date__lt=timezone.now())
+    while keys := list(expired.values_list("pk", flat=True)[:BATCH]):
+        yield "Sessions", expired.filter(pk__in=keys).delete()[0]
 
 
 def batches(rows: QuerySet[Any]) -> Iterator[list[int]]:

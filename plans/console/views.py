@@ -89,7 +89,7 @@ class ActionPlanPage(FollowedPage):
     def get_version(self) -> str:
         plan: ActionPlan = self.object
         events = [(event.pk, event.finish_time) for event in self.latest_events["events"]]
-        return compose_version(plan.state, plan.updated_at, self.missing_service, self.states, events)
+        return compose_version(plan.state, plan.updated_at, plan.signals, self.missing_service, self.states, events)
 
     @cached_property
     def states(self) -> dict[str, tuple[int, datetime | None]]:

@@ -86,8 +86,13 @@ def delete_tokens(tokens: QuerySet[Any]) -> int:
 
 
 @transaction.atomic
-def delete_expired_tokens() -> int:
-    deleted = delete_tokens(get_token_model().objects.filter(expiry__lt=timezone.now()))
+def delete_expired_tokens(most: int | None = None) -> int:
+    """Delete the tokens that have expired, or at most a number of them, and return the number of deleted tokens."""
+    tokens = get_token_model().objects
+    expired = tokens.filter(expiry__lt=timezone.now())
+    if most is not None:
+        expired = tokens.filter(pk__in=list(expired.values_list("pk", flat=True)[:most]))
+    deleted = delete_tokens(expired)
     if deleted:
         record("token.purge", details={"number": deleted})
     return deleted

@@ -111,6 +111,15 @@ def test_expired_tokens_and_sessions_are_removed(engine: DecisionEngine, strange
     assert (get_token_model().objects.count(), Session.objects.get().session_key) == (1, "key 1")
 
 
+def test_expired_tokens_and_sessions_are_removed_in_batches(stranger: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(purging, "BATCH", 2)
+    for number in range(3):
+        get_token_model().objects.create(stranger, expiry=timedelta(hours=-1))
+        Session.objects.create(session_key=f"key {number}", expire_date=timezone.now() - timedelta(hours=1))
+    removed = [(title, number) for title, number in purging.remove_expired_rows() if title in {"Tokens", "Sessions"}]
+    assert removed == [("Tokens", 2), ("Tokens", 1), ("Sessions", 2), ("Sessions", 1)]
+
+
 def make_deleted_plan() -> ActionPlan:
     plan = make_plan({"a": []}, state="SUCCEEDED")
     before = timezone.now() - timedelta(days=3650)

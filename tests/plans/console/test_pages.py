@@ -16,6 +16,7 @@ from pytest_django import Settings
 from actions.graph.proposals import ProposedAction
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
+from plans.operations.signals import signal_plan
 from plans.planning.proposals import propose
 from tests.builders import make_audit, make_cluster, make_plan, make_strategy
 from watcher_site.models import Service
@@ -228,6 +229,17 @@ def test_query_count_of_an_unchanged_part_is_limited(
     version = version_in(request_part(administrator, url))
     with django_assert_num_queries(6):
         request_part(administrator, url, version)
+
+
+@pytest.mark.parametrize("signal", [Action.Signal.SUSPEND, Action.Signal.RESUME])
+def test_signal_changes_the_version_of_a_plan_without_running_actions(
+    administrator: Client, same_moment: None, signal: Action.Signal
+) -> None:
+    plan = make_plan({"a": []}, state="ONGOING", suspended_by="rosa" if signal == Action.Signal.RESUME else None)
+    url = reverse("plans:detail", args=[plan.uuid])
+    version = version_in(request_part(administrator, url))
+    signal_plan(plan, signal, "rosa")
+    assert request_part(administrator, url, version).status_code == 200
 
 
 def test_new_action_event_changes_the_version_of_a_plan(administrator: Client, same_moment: None) -> None:
