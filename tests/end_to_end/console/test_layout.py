@@ -289,3 +289,25 @@ def test_heads_of_cells_are_not_broken_on_a_phone(lists: None, page: Page, langu
       return width - parseFloat(getComputedStyle(cell).gridTemplateColumns);
     })"""
     assert max(page.locator("tbody td").evaluate_all(widths)) <= 0
+
+
+@pytest.fixture
+def pending_action(transactional_db: None) -> Action:
+    return make_plan({"a": []}).actions.get()
+
+
+def test_outline_of_an_action_includes_the_cell_of_its_buttons(pending_action: Action, page: Page) -> None:
+    page.goto(reverse("plans:detail", args=[pending_action.action_plan.uuid]))
+    page.locator(".actions tbody tr").evaluate("(row) => { row.tabIndex = -1; row.focus(); }")
+    shadow = "(cell) => getComputedStyle(cell).boxShadow"
+    assert page.locator(".actions td.skip").evaluate(shadow) != "none"
+
+
+def test_changed_action_has_one_colour_on_a_phone(pending_action: Action, page: Page) -> None:
+    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.goto(
+        f"{reverse('plans:detail', args=[pending_action.action_plan.uuid])}#action-{str(pending_action.uuid)[:8]}"
+    )
+    expect(page.locator(".actions tr:target")).to_have_count(1)
+    colours = "(cells) => cells.map((cell) => getComputedStyle(cell).backgroundColor)"
+    assert set(page.locator(".actions tr:target > td").evaluate_all(colours)) == {"rgba(0, 0, 0, 0)"}
