@@ -48,7 +48,7 @@ class CloudSession(Session):
             self.session.mount(scheme, ConnectionAdapter())
 
     def request(self, url: str, method: str, *arguments: Any, **options: Any) -> Any:
-        options["global_request_id"] = options.get("global_request_id") or current_request_id()
+        options["global_request_id"] = options.get("global_request_id") or global_request_id()
         service = (options.get("endpoint_filter") or {}).get("service_type") or NO_SERVICE
         began, status = perf_counter(), LOST
         with tracing.span(f"{method} {service}", request_attributes(url, method), kind="CLIENT") as span:
@@ -73,7 +73,7 @@ def request_attributes(url: str, method: str) -> dict[str, Any]:
     return {"http.request.method": method, "server.address": parts.hostname, "url.path": parts.path}
 
 
-def current_request_id() -> str | None:
+def global_request_id() -> str | None:
     """Return the id of the request that caused the work of this thread, or one from its action's or audit's UUID."""
     context = get_contextvars()
     cause = context.get("action") or context.get("audit")

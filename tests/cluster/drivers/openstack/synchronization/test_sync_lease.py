@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from cluster.drivers.base import cloud
 from cluster.models import ComputeNode, Server, Synchronization
-from cluster.models.synchronization import LEASE
 from cluster.operations import synchronization
 from cluster.operations.synchronization import Overtaken, make_renewal_checkpoint, synchronize
 from cluster.synchronization.mirroring import COMPUTE_NODES
 from tests.cluster.emulator.server import Emulator
+from watcher_site.models.exclusive_tasks import LEASE
 
 HOUR = timedelta(hours=1)
 READING = "os-hypervisors/detail"
