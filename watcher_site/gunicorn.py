@@ -3,20 +3,23 @@
 The names of settings are gunicorn's. All requests and messages of gunicorn are written to the site's structured log.
 """
 
+import errno
 import gc
 import mmap
 import socket
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, NoReturn
 
 import structlog
 from django.core.exceptions import ImproperlyConfigured
+from gunicorn import systemd
 from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
 
-from watcher_site.monitoring.ports import listen_on_first
+from watcher_site.monitoring.ports import listen, listen_on_first
 from watcher_site.monitoring.shared_folder import shared_folder
 from watcher_site.monitoring.tracing import TRACE_ID, WEB, tracing
 from watcher_site.processes.command_line import BAD_INPUT, describe_database_error
@@ -74,14 +77,44 @@ REFUSAL_BYTES = 1000
 refusal = mmap.mmap(-1, REFUSAL_BYTES)
 
 
+# The seconds for which a start waits for a port that is in use.
+PORT_SECONDS = 5
 # The socket on which each worker serves the metrics of all workers.
 metrics_listener: socket.socket | None = None
 
 
 def on_starting(server: Any) -> None:
+    # Otherwise an earlier main process, or systemd, has opened the sockets.
+    if not (server.master_pid or systemd.listen_fds(unset_environment=False)):
+        require_free_ports(server.cfg.address)
     if ports := settings.METRICS_PORTS.get("web"):
         open_metrics_port(ports)
     shared_folder.create()
+
+
+def require_free_ports(addresses: Iterable[Any]) -> None:
+    """Exit with one line if a port of the site is in use. gunicorn would log a line for each of its attempts.
+
+    Like gunicorn, wait for the end of an earlier web process.
+    """
+    until = time.monotonic() + PORT_SECONDS
+    for host, port in (address for address in addresses if isinstance(address, tuple)):
+        while line := describe_port(host, port):
+            if time.monotonic() >= until:
+                sys.stderr.write(f"{line}\n")
+                sys.exit(BAD_INPUT)
+            time.sleep(0.1)
+
+
+def describe_port(host: str, port: int) -> str | None:
+    """Return in one line why a port cannot be listened on, or None."""
+    try:
+        listen(port, host).close()
+    except OSError as problem:
+        if problem.errno == errno.EADDRINUSE:
+            return f"PORT: port {port} is in use."
+        return f"WATCHER_BIND, PORT: {problem.strerror or problem}."
+    return None
 
 
 def open_metrics_port(ports: range) -> None:

@@ -578,6 +578,8 @@ METRICS_PORTS = read_ports(
     "WATCHER_METRICS_PORTS", ["web", "applier", "decision-engine", "worker", "relay", "listener"]
 )
 METRICS_BIND = read(env.str, "WATCHER_METRICS_BIND", "127.0.0.1")
+if PORT in METRICS_PORTS.get("web", ()):
+    refuse("WATCHER_METRICS_PORTS", "must not name PORT for web.")
 # The collectors of the gauges whose values /metrics reads from the tables.
 TABLE_GAUGES = [
     "watcher_site.processes.gauges.ServiceGauges",

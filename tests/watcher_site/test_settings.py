@@ -73,6 +73,8 @@ def start(**variables: str) -> CompletedProcess[str]:
         ("WATCHER_METRICS_PORTS", "applier=70000"),
         ("WATCHER_METRICS_PORTS", "applier=9110-9101"),
         ("WATCHER_METRICS_PORTS", "applier=91o1"),
+        ("WATCHER_METRICS_PORTS", "applier=9101,applier=9102"),
+        ("WATCHER_METRICS_PORTS", "web=8000"),
         ("WATCHER_PLANNER_WEIGHTS", "nop=heavy"),
         ("DATABASE_URL", "sqlite:////no/such/folder/watcher.sqlite3"),
         ("DATABASE_URL", f"sqlite:///{ROOT}"),

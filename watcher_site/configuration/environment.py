@@ -190,16 +190,19 @@ def read_queues(name: str) -> dict[str, str]:
 def read_ports(name: str, services: Collection[str]) -> dict[str, range]:
     """Read the ports of services, such as applier=9101,worker=9110-9117."""
     rule = f"must name a port, or a range of ports, from 1 to 65535 for {', '.join(services)}: applier=9101."
-    ports = {}
-    for service, text in read(env.dict, name, {}, rule=rule).items():
-        first, _, last = text.strip().partition("-")
+    ports: dict[str, range] = {}
+    for pair in read(env.list, name, [], rule=rule):
+        service, _, text = (part.strip() for part in pair.partition("="))
+        first, _, last = text.partition("-")
         numbers = [first, last or first]
-        if service.strip() not in services or not all(re.fullmatch("[0-9]{1,5}", number) for number in numbers):
+        if service in ports:
+            refuse(name, f"must name the ports of {service} once.")
+        if service not in services or not all(re.fullmatch("[0-9]{1,5}", number) for number in numbers):
             refuse(name, rule)
         found = range(int(first), int(numbers[1]) + 1)
         if not found or not 1 <= found[0] <= found[-1] <= 65535:
             refuse(name, rule)
-        ports[service.strip()] = found
+        ports[service] = found
     return ports
 
 

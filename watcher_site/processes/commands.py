@@ -11,13 +11,13 @@ from typing import Any
 from unicodedata import category
 
 from django.core.management import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError
+from django.db import DatabaseError, ProgrammingError
 
 from watcher_site.database.migration_state import require_applied_migrations
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.models.history import TEXT_LENGTH
 from watcher_site.processes.command_line import BAD_INPUT, describe_database_error, one_line
-from watcher_site.refusals import Refused
+from watcher_site.refusals import Conflict, Refused
 from watcher_site.request_context import CallingContext, on_behalf_of
 from watcher_site.validation import INVISIBLE
 
@@ -59,6 +59,16 @@ def strip_whitespace(value: Any) -> Any:
     if isinstance(value, list):
         return [strip_whitespace(item) for item in value]
     return value.strip() if isinstance(value, str) else value
+
+
+def require_schema(problem: DatabaseError) -> None:
+    """Raise `CommandError` if an error of the database has its cause in unapplied migrations."""
+    if not isinstance(problem, ProgrammingError) and not str(problem).startswith(("no such table", "no such column")):
+        return
+    try:
+        require_applied_migrations()
+    except Conflict as refusal:
+        raise CommandError(str(refusal), returncode=BAD_INPUT) from problem
 
 
 @contextmanager
@@ -138,6 +148,7 @@ class Command(BaseCommand):
                 sys.exit(self.status_of(refusal))
             raise CommandError(one_line(refusal), returncode=self.status_of(refusal)) from refusal
         except DatabaseError as problem:
+            require_schema(problem)
             if not (described := describe_database_error(problem)):
                 raise
             line, status = described

@@ -132,6 +132,16 @@ def test_web_port_serves_the_same_counters_after_a_reload() -> None:
         assert value_of(read(metrics), LOGIN) == 10
 
 
+def test_port_of_the_site_in_use_is_refused_in_one_line_with_status_2() -> None:
+    with create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = start_web(stderr=subprocess.PIPE, PORT=str(port))
+        _, errors = process.communicate(timeout=PATIENCE)
+    lines = [line for line in errors.decode().splitlines() if not line.startswith("{")]
+    assert (process.returncode, lines) == (2, [f"PORT: port {port} is in use."])
+    assert "Connection in use" not in errors.decode()
+
+
 def test_web_port_in_use_is_refused_in_one_line_with_status_2_before_workers_start(tmp_path: Path) -> None:
     with create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import django
+import psycopg
 import pytest
 
 from tests.database import database_url
@@ -82,6 +83,25 @@ def test_web_process_with_a_damaged_sqlite_file_exits_with_one_message(sqlite_fi
     ended = run(*gunicorn, DATABASE_URL=f"sqlite:///{sqlite_file}", PORT=str(free_port_number()))
     (line,) = [line for line in ended.stderr.splitlines() if not line.startswith("{")]
     assert (ended.returncode, line.startswith("DATABASE_URL: ")) == (2, True)
+
+
+@pytest.mark.parametrize("command", [["plans", "list"], ["plans", "suspend-restored"], ["purge", "--dry-run"]])
+def test_missing_tables_of_sqlite_are_reported_as_unapplied_migrations(tmp_path: Path, command: list[str]) -> None:
+    ended = run("manage.py", *command, DATABASE_URL=f"sqlite:///{tmp_path}/empty.sqlite3")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith("CommandError: Migrations are not applied: ")
+
+
+@pytest.mark.postgresql
+def test_missing_tables_of_postgresql_are_reported_as_unapplied_migrations() -> None:
+    url = urlsplit(database_url())
+    with psycopg.connect(database_url(), autocommit=True) as own:
+        own.execute("DROP DATABASE IF EXISTS without_tables WITH (FORCE)")
+        own.execute("CREATE DATABASE without_tables")
+        ended = run("manage.py", "plans", "list", DATABASE_URL=url._replace(path="/without_tables").geturl())
+        own.execute("DROP DATABASE without_tables WITH (FORCE)")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith("CommandError: Migrations are not applied: ")
 
 
 @pytest.mark.postgresql
