@@ -5,7 +5,6 @@ See docs/compatibility.md, "Actions".
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -25,7 +24,7 @@ from actions.models.refusals import PERMISSIONS, Operation, WrongActionState
 from actions.models.statuses import Status, sortable_former_state, status_condition, status_expression
 from actions.operations.dependencies import FIELD, change_dependencies
 from actions.operations.signals import signal_action
-from actions.operations.skipping import change_reason, restore_action, skip_action
+from actions.operations.skipping import WITH_LOCKED_PLAN, change_reason_locked, restore_locked, skip_locked
 from actions.server_history import COLUMNS, event_values
 from watcher_site import plugins
 from watcher_site.api.bodies import Step, apply_patch, cannot_apply, divide, read_body, read_patch
@@ -97,6 +96,13 @@ class ActionView(ComposedLookup, ResourceView):
         uuid = self.get_queryset().identified_by(identifier)
         return read(uuid=uuid) if uuid else []
 
+    def find_present(self, identifier: str) -> Any:
+        """Return the action in the path, or None. A patch locks the row of its plan, and reads the action once."""
+        if self.action != "partial_update":
+            return super().find_present(identifier)
+        found = self.read_named(WITH_LOCKED_PLAN.rows, identifier)
+        return found[0] if found else None
+
     def conceal(self, rows: list[Row]) -> None:
         if not sees_details(self.request.user):
             conceal_faults(rows)
@@ -130,20 +136,20 @@ class ActionView(ComposedLookup, ResourceView):
         changes = read_changes(fields)
         if used_by(request) < self.actions_since["partial_update"]:
             raise ParseError("API microversion 1.5 or higher is required.")
-        action = self.get_object(request, identifier)
-        if changes or not edges:
-            self.require(request, PERMISSIONS[Operation.SKIP])
-        if edges:
-            self.require(request, PERMISSIONS[Operation.CHANGE_DEPENDENCIES])
-        with transaction.atomic() if edges else nullcontext():
+        with transaction.atomic():
+            action = self.get_object(request, identifier)
+            if changes or not edges:
+                self.require(request, PERMISSIONS[Operation.SKIP])
             if edges:
+                self.require(request, PERMISSIONS[Operation.CHANGE_DEPENDENCIES])
                 change_dependencies(action.uuid, partial(apply_edges, edges))
+                action = self.get_object(request, identifier)
             if changes:
                 self.change(action, changes)
         return Response(self.show(action))
 
     def change(self, action: Action, changes: dict[str, Any]) -> None:
-        """Skip or restore an action, or change the reason of its skip, as a patch requests.
+        """Skip or restore an action of a locked plan, or change the reason of its skip, as a patch requests.
 
         Raises:
             Conflict: the state of the action or of its plan does not allow it.
@@ -157,13 +163,13 @@ class ActionView(ComposedLookup, ResourceView):
                     raise Invalid(
                         "Invalid input for field/attribute status_message. An action that is restored has none."
                     )
-                restore_action(action.uuid)
+                restore_locked([action], is_alone=True)
             elif state not in (None, Action.State.SKIPPED):
                 raise WrongActionState(action, state)
             elif state is None or (action.state == Action.State.SKIPPED and "status_message" in changes):
-                change_reason(action.uuid, reason)
+                change_reason_locked(action, reason)
             else:
-                skip_action(action.uuid, self.request.user.get_username(), reason)
+                skip_locked([action], self.request.user.get_username(), reason, is_alone=True)
         except WrongActionState as refusal:
             raise (refusal.as_before_suspension() if is_former else refusal) from None
 

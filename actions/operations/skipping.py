@@ -169,10 +169,15 @@ def change_reason(uuid: UUID | str, reason: str | None) -> Action:
         Invalid: the reason is too long.
     """
     action = lock_action(uuid)
+    change_reason_locked(action, reason)
+    return action
+
+
+def change_reason_locked(action: Action, reason: str | None) -> None:
+    """Set the reason for the skip of an action of a plan whose row is locked."""
     require_allowed(Operation.CHANGE_REASON, action)
     action.comment(read_reason(action, reason))
     action.save_state(*entries_of("action.update", action, message=action.reason, within=action.action_plan))
-    return action
 
 
 def lock_action(uuid: UUID | str) -> Action:

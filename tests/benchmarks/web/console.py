@@ -113,7 +113,8 @@ def samples(name: str, view: Any, pattern: URLPattern, large_plans: list[Any]) -
         case ["uuid"] if name == "plans:preflight":
             yield {"uuid": large_plans[-2].uuid}
         case ["uuid" | "pk" as key] if model := getattr(view, "model", None):
-            records = model._default_manager.order_by("pk")
+            # Other benchmarks have created servers without a project first.
+            records = model._default_manager.order_by("-pk" if name.startswith("projects:") else "pk")
             if states := getattr(view, "possible_in", None):
                 records = records.filter(state__in=states)
             yield from ({key: getattr(record, key)} for record in records[:1])
