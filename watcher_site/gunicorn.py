@@ -3,12 +3,10 @@
 The names of settings are gunicorn's. All requests and messages of gunicorn are written to the site's structured log.
 """
 
-import errno
 import gc
 import mmap
 import socket
 import sys
-import time
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, NoReturn
@@ -18,8 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 from gunicorn import systemd
 from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from watcher_site.monitoring.ports import listen, listen_on_first
+from watcher_site.monitoring.ports import listen_on_first
 from watcher_site.monitoring.shared_folder import shared_folder
 from watcher_site.monitoring.tracing import TRACE_ID, WEB, tracing
 from watcher_site.processes.command_line import BAD_INPUT, describe_database_error
@@ -84,47 +83,32 @@ metrics_listener: socket.socket | None = None
 
 
 def on_starting(server: Any) -> None:
-    # Otherwise an earlier main process, or systemd, has opened the sockets.
-    if not (server.master_pid or systemd.listen_fds(unset_environment=False)):
-        require_free_ports(server.cfg.address)
-    if ports := settings.METRICS_PORTS.get("web"):
-        open_metrics_port(ports)
+    try:
+        # Otherwise an earlier main process, or systemd, has opened the sockets.
+        if not (server.master_pid or systemd.listen_fds(unset_environment=False)):
+            require_free_ports(server.cfg.address)
+        if ports := settings.METRICS_PORTS.get("web"):
+            open_metrics_port(ports)
+    except Invalid as problem:
+        sys.stderr.write(f"{problem}\n")
+        sys.exit(BAD_INPUT)
     shared_folder.create()
 
 
+@retry(retry=retry_if_exception_type(Invalid), stop=stop_after_delay(PORT_SECONDS), wait=wait_fixed(0.1), reraise=True)
 def require_free_ports(addresses: Iterable[Any]) -> None:
-    """Exit with one line if a port of the site is in use. gunicorn would log a line for each of its attempts.
+    """Raise `Invalid` if a port of the site is in use, for which gunicorn would log a line at each of its attempts.
 
     Like gunicorn, wait for the end of an earlier web process.
     """
-    until = time.monotonic() + PORT_SECONDS
     for host, port in (address for address in addresses if isinstance(address, tuple)):
-        while line := describe_port(host, port):
-            if time.monotonic() >= until:
-                sys.stderr.write(f"{line}\n")
-                sys.exit(BAD_INPUT)
-            time.sleep(0.1)
-
-
-def describe_port(host: str, port: int) -> str | None:
-    """Return in one line why a port cannot be listened on, or None."""
-    try:
-        listen(port, host).close()
-    except OSError as problem:
-        if problem.errno == errno.EADDRINUSE:
-            return f"PORT: port {port} is in use."
-        return f"WATCHER_BIND, PORT: {problem.strerror or problem}."
-    return None
+        listen_on_first([port], host, "PORT", "WATCHER_BIND").close()
 
 
 def open_metrics_port(ports: range) -> None:
     """Listen on the port for metrics in the main process, so that the loss of a worker does not close it."""
     global metrics_listener
-    try:
-        metrics_listener = listen_on_first(ports, settings.METRICS_BIND)
-    except Invalid as problem:
-        sys.stderr.write(f"{problem}\n")
-        sys.exit(BAD_INPUT)
+    metrics_listener = listen_on_first(ports, settings.METRICS_BIND)
     log.info("metrics served", service_name=WEB, port=metrics_listener.getsockname()[1])
 
 

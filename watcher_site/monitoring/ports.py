@@ -1,4 +1,4 @@
-"""The ports on which processes serve their metrics.
+"""The ports on which processes listen, such as those for metrics.
 
 This module does not use Django's settings, because the main process of gunicorn does not load them.
 """
@@ -12,8 +12,14 @@ from watcher_site.refusals import Invalid
 VARIABLE = "WATCHER_METRICS_PORTS"
 
 
-def listen_on_first(ports: Sequence[int], address: str) -> socket.socket:
+def listen_on_first(
+    ports: Sequence[int], address: str, variable: str = VARIABLE, address_variable: str = "WATCHER_METRICS_BIND"
+) -> socket.socket:
     """Listen on the first free port.
+
+    Args:
+        variable: the variable that names the ports, for messages.
+        address_variable: the variable that names the address.
 
     Raises:
         Invalid: all ports are in use, or the address is not one of this machine.
@@ -23,9 +29,9 @@ def listen_on_first(ports: Sequence[int], address: str) -> socket.socket:
             return listen(port, address)
         except OSError as problem:
             if problem.errno != errno.EADDRINUSE:
-                raise Invalid(f"WATCHER_METRICS_BIND, {VARIABLE}: {problem.strerror or problem}.") from problem
+                raise Invalid(f"{address_variable}, {variable}: {problem.strerror or problem}.") from problem
     taken = f"port {ports[0]} is" if len(ports) == 1 else f"all ports from {ports[0]} to {ports[-1]} are"
-    raise Invalid(f"{VARIABLE}: {taken} in use.")
+    raise Invalid(f"{variable}: {taken} in use.")
 
 
 def listen(port: int, address: str) -> socket.socket:
