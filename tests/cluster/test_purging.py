@@ -1,0 +1,81 @@
+"""``manage.py purge`` removes deleted objects of the cloud, clusters and stacks when no row refers to them."""
+
+from uuid import uuid4
+
+import pytest
+
+from cluster.models import (
+    Cluster,
+    Lock,
+    Node,
+    Policy,
+    PolicyBinding,
+    Profile,
+    Server,
+    Stack,
+    StackResource,
+    Volume,
+    VolumeAttachment,
+)
+from tests.audits.test_purge import delete, purge
+from tests.builders import make_cluster, make_policy, make_pool, make_server
+
+pytestmark = pytest.mark.django_db
+
+
+def test_deleted_servers_and_volumes_are_removed_with_their_attachments() -> None:
+    server, volume = make_server(), Volume.objects.create(name="data", size=1, pool=make_pool())
+    VolumeAttachment.objects.create(server=server, volume=volume)
+    present = make_server("web-2")
+    delete(server, volume, days=2)
+    purge()
+    assert Server.objects.get() == present
+    assert (Volume.objects.count(), VolumeAttachment.objects.count()) == (0, 0)
+
+
+def test_server_that_was_just_deleted_is_kept_for_late_messages_of_the_cloud() -> None:
+    server = make_server()
+    delete(server)
+    purge()
+    assert Server.objects.get() == server
+
+
+def test_deleted_cluster_is_removed_with_its_nodes_policies_and_profile() -> None:
+    cluster, policy = make_cluster(size=2), make_policy()
+    binding = PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
+    Lock.objects.create(cluster=cluster, action=uuid4(), is_exclusive=True)
+    delete(cluster, policy, cluster.profile, binding, *cluster.nodes.all())
+    purge()
+    for model in (Node, Cluster, Policy, PolicyBinding, Profile, Lock):
+        assert not model.objects.exists()
+
+
+def test_deleted_profile_and_policy_of_a_cluster_are_kept() -> None:
+    cluster, policy = make_cluster(size=1), make_policy()
+    PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
+    delete(policy, cluster.profile)
+    purge()
+    assert (Policy.objects.count(), Profile.objects.count(), Node.objects.count()) == (1, 1, 1)
+
+
+def test_deleted_cluster_with_a_node_is_kept() -> None:
+    cluster = make_cluster(size=1)
+    delete(cluster)
+    purge()
+    assert Cluster.objects.exists()
+
+
+def test_deleted_stack_is_removed_with_its_nested_stacks_and_resources() -> None:
+    kept = Stack.objects.create(name="kept")
+    StackResource.objects.create(stack=kept, name="web", type="server")
+    root = Stack.objects.create(name="shop")
+    group = StackResource.objects.create(stack=root, name="web", type="scaling_group")
+    nested = Stack.objects.create(name="shop-web", root=root, parent_resource=group)
+    member = StackResource.objects.create(stack=nested, name="one", type="server")
+    Lock.objects.create(stack=root, action=uuid4(), is_exclusive=True)
+    delete(root, group, nested, member)
+    assert "1 removed" in purge("--max-number", "1")
+    assert (Stack.objects.count(), StackResource.objects.count()) == (3, 2)
+    purge()
+    assert list(Stack.objects.all()) == [kept]
+    assert StackResource.objects.get().stack == kept
