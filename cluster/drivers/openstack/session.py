@@ -49,6 +49,9 @@ class CloudSession(Session):
 
     def request(self, url: str, method: str, *arguments: Any, **options: Any) -> Any:
         options["global_request_id"] = options.get("global_request_id") or global_request_id()
+        if method == "GET":
+            # openstacksdk sends requests to Ironic six times, and each of these would be one of our attempts.
+            options["status_code_retries"] = 0
         service = (options.get("endpoint_filter") or {}).get("service_type") or NO_SERVICE
         began, status = perf_counter(), LOST
         with tracing.span(f"{method} {service}", request_attributes(url, method), kind="CLIENT") as span:

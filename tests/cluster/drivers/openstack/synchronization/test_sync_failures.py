@@ -78,6 +78,15 @@ def test_unavailable_ironic_fails_with_status_1(emulator: Emulator) -> None:
     assert (code, message.startswith("The cloud answered with status 503")) == (UNAVAILABLE, True)
 
 
+def test_queries_of_ironic_are_sent_as_often_as_those_of_other_services(
+    emulator: Emulator, settings: Settings
+) -> None:
+    settings.OPENSTACK_ATTEMPTS = 2
+    emulator.fail("baremetal/v1/nodes", 503, times=99)
+    refusal()
+    assert emulator.count("baremetal/v1/nodes") == 2
+
+
 def test_server_error_of_keystone_fails_with_status_1(emulator: Emulator) -> None:
     emulator.fail("auth/tokens", 500, times=99)
     code, message = refusal()
