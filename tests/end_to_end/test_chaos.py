@@ -56,10 +56,10 @@ def test_killed_workers_and_a_broker_with_duplicates_complete_every_action_exact
             faults = BrokerFaults(broker, "watcher", seed=1)
             report = kill_processes(
                 processes,
-                1200,
+                600,
                 seed=2,
                 deadline_seconds=DEADLINE_SECONDS,
-                actions_per_kill=60,
+                actions_per_kill=30,
                 cause_fault=faults.cause,
             )
             faults.finish()

@@ -3,15 +3,18 @@
 import hashlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tarfile
+from importlib import metadata
 from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple
 
 import pytest
 from django.core.files import locks
+from packaging.utils import canonicalize_name
 
 from tests.processes import ROOT
 
@@ -23,6 +26,9 @@ ENVIRONMENTS = ROOT / ".upgrade"
 # Version 1.0.0 has constraints, later ones have requirements with hashes.
 CONSTRAINTS = Path(".ci") / "constraints.txt"
 REQUIREMENTS = (".ci/requirements/build.txt", ".ci/requirements/production.txt")
+PINNED = re.compile(r"^([\w.-]+)==([^\s;]+)", re.MULTILINE)
+# The packages that build a release have no effect on its processes.
+BUILDING = {"hatchling", "pip", "setuptools"}
 
 
 class Release(NamedTuple):
@@ -59,11 +65,23 @@ def previous_release(folder: Path) -> Release:
     return Release(reference, folder, install_packages(folder))
 
 
-def install_packages(folder: Path) -> str:
-    """Install the packages of a release into an environment for its requirements, and return its Python.
+def has_other_packages(folder: Path) -> bool:
+    """Return whether a package of this environment has another version than the release pins."""
+    files = [folder / name for name in (CONSTRAINTS, *REQUIREMENTS) if (folder / name).exists()]
+    pinned = dict(pin for file in files for pin in PINNED.findall(file.read_text()))
+    installed = {canonicalize_name(one.name): one.version for one in metadata.distributions()}
+    versions = {canonicalize_name(name): version for name, version in pinned.items() if name not in BUILDING}
+    return any(installed.get(name, version) != version for name, version in versions.items())
 
-    The environments are kept in `ENVIRONMENTS`, which ``make clean`` removes.
+
+def install_packages(folder: Path) -> str:
+    """Return the Python of an environment with the packages of a release.
+
+    This is the one of the tests if it has the same versions. Otherwise, the packages are installed into an environment
+    for these requirements, which is kept in `ENVIRONMENTS`; ``make clean`` removes it.
     """
+    if not has_other_packages(folder):
+        return sys.executable
     digest = hashlib.sha256()
     for name in (CONSTRAINTS, *REQUIREMENTS, "pyproject.toml"):
         if (folder / name).exists():
