@@ -128,16 +128,17 @@ class Applier(Worker):
             run.apply_signals(suspended_by is not None, signals)
 
     def find_suspended(self) -> None:
-        """Read which running actions are suspended: a plan with no others releases its place to another plan.
+        """Read which running actions stay suspended: a plan with no others releases its place to another plan.
 
-        Plans that never received a signal have none, and are not queried.
+        A signal to a suspended action remains in its row until its recovery begins. Plans that never received a signal
+        have no suspended actions, and are not queried.
         """
         signalled = {run.plan_pk: run for run in self.runs.values() if run.signals and run.running}
         if not signalled:
             return
         for run in signalled.values():
             run.suspended = set()
-        suspended = Action.objects.filter(action_plan__in=signalled, state=Action.State.SUSPENDED)
+        suspended = Action.objects.filter(action_plan__in=signalled, state=Action.State.SUSPENDED, control=None)
         for pk, plan in suspended.values_list("pk", "action_plan"):
             signalled[plan].suspended.add(pk)
 

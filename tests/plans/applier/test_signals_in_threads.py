@@ -188,3 +188,13 @@ def test_applier_that_lost_its_lease_releases_suspended_actions(start: Start, en
     wait_for(lambda: applier.service != before)
     wait_for(lambda: ActionPlan.objects.get(pk=plan.pk).applier == applier.service)
     assert states(plan) == ["SUSPENDED"]
+
+
+def test_resumed_action_counts_as_running_before_its_recovery_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ThreadExecutor, "submit", lambda self, job: None)
+    plan = make_plan({"x": []}, state="ONGOING", signals=2)
+    plan.actions.update(state="SUSPENDED", attempt=1, control=Signal.RESUME)
+    applier = Applier(ThreadExecutor(1))
+    applier.step()
+    applier.poll()
+    assert (applier.runs[plan.pk].running, applier.is_idle) == ({plan.actions.get().pk}, False)
