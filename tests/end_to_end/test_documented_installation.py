@@ -26,7 +26,7 @@ from tests.end_to_end.processes.test_restore import server_variables
 from tests.processes import ROOT
 from tests.watcher_site.site_process import KEY, VALID_ENVIRONMENT
 
-pytestmark = [pytest.mark.slow, pytest.mark.any_database]
+pytestmark = [pytest.mark.longest, pytest.mark.slow, pytest.mark.any_database]
 PROGRAMS = Path(sys.executable).parent
 SYSTEM = {".venv/bin/python ": f"{sys.executable} ", "/srv/watcher-site/.venv/bin/": f"{PROGRAMS}/"}
 

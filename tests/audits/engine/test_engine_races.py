@@ -88,7 +88,7 @@ def test_cancellation_and_run_of_an_audit_exclude_each_other() -> None:
     outcomes = set()
     delay = AdaptiveStartDelay()
     with Race() as race:
-        for _ in range(rounds(200)):
+        for _ in range(rounds(80)):
             audit = dummy()
             cancelled, _ = race.run(*delay.apply(lambda audit=audit: cancel(audit), engine.run_next_audit))
             delay.adapt(cancelled)

@@ -38,6 +38,7 @@ from tests.watcher_site.notifications.relaying import make_undelivered, subscrib
 from watcher_site.accounts.projects import add_member
 
 pytestmark = [
+    pytest.mark.longest,
     pytest.mark.any_database,
     pytest.mark.browser,
     pytest.mark.slow,

@@ -17,7 +17,7 @@ import pytest
 from tests.processes import ROOT
 from tests.watcher_site.site_process import KEY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.longest, pytest.mark.slow]
 CONTAINERFILE = ROOT / "docs" / "deployment" / "Containerfile"
 GENERATED = shutil.ignore_patterns("__pycache__", "*.mo", "built", "secrets")
 OFFLINE = {

@@ -70,7 +70,10 @@ def postgresql_url(django_db_setup: None) -> Iterator[str]:
     name = f"prepare_{uuid4().hex}"
     connection.close()  # A database with connections cannot be copied.
     with psycopg.connect(POSTGRESQL_URL, autocommit=True) as server:
-        names = Identifier(name), Identifier(connection.settings_dict["NAME"])
+        original = connection.settings_dict["NAME"]
+        # Of processes that an earlier test killed.
+        server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [original])
+        names = Identifier(name), Identifier(original)
         server.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
         yield POSTGRESQL_URL.rpartition("/")[0] + f"/{name}"
         server.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))

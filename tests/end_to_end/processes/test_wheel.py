@@ -14,7 +14,7 @@ import requests
 from tests.waiting import wait_for
 from tests.watcher_site.site_process import free_port_number
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.longest, pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
 KEY = "k" * 30 + "0123456789" * 3
 # The parts of the repository from which a wheel is built.
