@@ -1,11 +1,10 @@
 """The periods in which an action ran, was suspended, or waited for its next attempt, derived from its events."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from actions.models import Action, ActionEvent
 
@@ -31,8 +30,7 @@ class Kind(StrEnum):
 AFTER = {ActionEvent.Result.RETRY: Kind.DEFERRED, ActionEvent.Result.WAITING: Kind.WAITING}
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     kind: Kind
     start: datetime
     end: datetime
@@ -87,8 +85,8 @@ def without_pauses(running: Interval, pauses: Iterable[Interval]) -> list[Interv
     parts = []
     for pause in pauses:
         if running.start < pause.end and pause.start < running.end:
-            parts.append(replace(running, end=pause.start, is_open=False))
-            running = replace(running, start=min(pause.end, running.end))
+            parts.append(running._replace(end=pause.start, is_open=False))
+            running = running._replace(start=min(pause.end, running.end))
     return [interval for interval in (*parts, running) if interval.end > interval.start]
 
 
@@ -100,7 +98,7 @@ def continue_run(intervals: list[Interval], parts: list[Interval]) -> list[Inter
     if (last.kind, last.attempt) != (first.kind, first.attempt) or first.start - last.end >= GAP:
         return parts
     intervals.pop()
-    return [replace(first, start=last.start, has_failed=last.has_failed or first.has_failed), *parts[1:]]
+    return [first._replace(start=last.start, has_failed=last.has_failed or first.has_failed), *parts[1:]]
 
 
 def total_duration(intervals: Iterable[Interval], kind: Kind) -> timedelta:

@@ -139,7 +139,7 @@ class SelectableActions(ObjectNamesTable):
             '<input type="checkbox" class="form-check-input" name="{0}" value="{1}" id="choose-{1}" aria-label="{2}">',
             name,
             record.uuid,
-            gettext("Select %(action)s") % {"action": type_and_resource(record)},
+            gettext("Select %(action)s") % {"action": record.called},
         )
 
 
@@ -245,7 +245,7 @@ class PlanActionTable(SelectableActions):
             '<button type="submit" class="btn btn-sm btn-outline-secondary" name="only" value="{0}" id="skip-{0}"'
             ' aria-label="{1}">{2}</button>',
             record.uuid,
-            gettext("Skip %(action)s") % {"action": type_and_resource(record)},
+            gettext("Skip %(action)s") % {"action": record.called},
             gettext("Skip"),
         )
 
@@ -260,7 +260,7 @@ def signal_button(action: Action, signal: Action.Signal) -> SafeString:
     name = signal.lower()
     url = reverse(f"actions:{name}", args=[action.uuid])
     label, described = SIGNALS[signal]
-    texts = (described % {"action": type_and_resource(action)}, label)
+    texts = (described % {"action": action.called}, label)
     if signal == Action.Signal.CANCEL:
         return format_html(
             '<a class="btn btn-sm btn-outline-danger" id="{0}-{1}" href="{2}" hx-get="{2}" hx-target="#dialog"'
@@ -281,10 +281,6 @@ def restore_button(action: Action) -> SafeString:
         ' formaction="{1}" aria-label="{2}">{3}</button>',
         action.uuid,
         page_address("plans:restore", action.action_plan.uuid),
-        gettext("Restore %(action)s") % {"action": type_and_resource(action)},
+        gettext("Restore %(action)s") % {"action": action.called},
         gettext("Restore"),
     )
-
-
-def type_and_resource(action: Action) -> str:
-    return f"{action.action_type} {resource(action.input_parameters)}"

