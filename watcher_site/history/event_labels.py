@@ -204,6 +204,41 @@ DETAILS: Mapping[str, Text] = {
     "zone": _("zone"),
 }
 
+# The verbs that are signals to plans and actions.
+SIGNALS = {"resume", "suspend"}
+
+# The kinds of rows in the details of a purge, whose values are their numbers.
+ROWS: Mapping[str, Text] = {
+    "Action Plans": pgettext_lazy("rows", "action plans"),
+    "Action Plans and Actions": pgettext_lazy("rows", "action plans and actions"),
+    "Actions": pgettext_lazy("rows", "actions"),
+    "Attachments": pgettext_lazy("rows", "attachments"),
+    "Audit Templates": pgettext_lazy("rows", "audit templates"),
+    "Audits": pgettext_lazy("rows", "audits"),
+    "Clusters": pgettext_lazy("rows", "clusters"),
+    "Compute Nodes": pgettext_lazy("rows", "compute nodes"),
+    "Exclusions": pgettext_lazy("rows", "exclusions"),
+    "Flavors": pgettext_lazy("rows", "flavors"),
+    "Goals": pgettext_lazy("rows", "goals"),
+    "History": pgettext_lazy("rows", "history"),
+    "Nodes": pgettext_lazy("rows", "nodes"),
+    "Notifications": pgettext_lazy("rows", "notifications"),
+    "Policies": pgettext_lazy("rows", "policies"),
+    "Policy Bindings": pgettext_lazy("rows", "policy bindings"),
+    "Pools": pgettext_lazy("rows", "pools"),
+    "Profiles": pgettext_lazy("rows", "profiles"),
+    "Samples": pgettext_lazy("rows", "samples"),
+    "Server Events": pgettext_lazy("rows", "server events"),
+    "Servers": pgettext_lazy("rows", "servers"),
+    "Services": pgettext_lazy("rows", "services"),
+    "Sessions": pgettext_lazy("rows", "sessions"),
+    "Stack Resources": pgettext_lazy("rows", "stack resources"),
+    "Stacks": pgettext_lazy("rows", "stacks"),
+    "Strategies": pgettext_lazy("rows", "strategies"),
+    "Tokens": pgettext_lazy("rows", "tokens"),
+    "Volumes": pgettext_lazy("rows", "volumes"),
+}
+
 
 def describe_event(event: str) -> str:
     """Return the label of an event: ``action_plan.start`` is "start action plan"."""
@@ -228,7 +263,10 @@ def label_of(labels: Mapping[str, Text], name: str) -> str:
 
 
 def find_events(label: str) -> Iterator[str]:
-    """Yield the events with this label, or with this verb, in the language of the reader, ignoring case."""
+    """Yield the events with this label, or with this verb, in the language of the reader, ignoring case.
+
+    Plans and actions are suspended and resumed by signals.
+    """
     label = label.casefold()
     kinds, verbs = ({name: str(text) for name, text in labels.items()} for labels in (OBJECTS, VERBS))
     for kind, kind_label in kinds.items():
@@ -236,6 +274,8 @@ def find_events(label: str) -> Iterator[str]:
             labels = compose_label(kind_label, verb_label), verb_label, verb.replace("_", " ")
             if label in map(str.casefold, labels):
                 yield f"{kind}.{verb}"
+                if verb in SIGNALS:
+                    yield f"{kind}.signal"
 
 
 def find_kinds(label: str) -> Iterator[str]:

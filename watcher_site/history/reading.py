@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from watcher_site.database.text import require_storable
-from watcher_site.history.event_labels import DETAILS, label_of
+from watcher_site.history.event_labels import DETAILS, ROWS, label_of
 from watcher_site.history.recording import record
 from watcher_site.messages import Text, translate_message
 from watcher_site.models import HistoryEntry
@@ -206,7 +206,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)
 def details_in_words(details: Mapping[str, Any]) -> str:
     """Return the details of an event in one line: ``count: 2; name: web → shop``. Empty details are omitted."""
     parts = [
-        f"{label_of(DETAILS, name)}: {detail_in_words(name, value)}"
+        f"{label_of(ROWS if name in ROWS else DETAILS, name)}: {detail_in_words(name, value)}"
         for name, value in details.items()
         if value not in (None, "", {})
     ]
@@ -216,7 +216,7 @@ def details_in_words(details: Mapping[str, Any]) -> str:
 def detail_in_words(name: str, value: Any) -> str:
     if name in STORED_MESSAGES and isinstance(value, str):
         return translate_message(value)
-    if name == "count":
+    if name == "count" or name in ROWS:
         return number_format(value)
     return value_in_words(value, EMPTY_VALUES.get(name, NONE))
 

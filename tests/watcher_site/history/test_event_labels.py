@@ -13,10 +13,11 @@ from django.utils.translation import override
 from django.views.generic.detail import SingleObjectMixin
 
 from actions.models import ActionEvent
+from audits.purging import Purge
 from tests.builders import action, make_plan
 from watcher_site.console.pages import ListPage, Page, event_of
 from watcher_site.history import record
-from watcher_site.history.event_labels import DETAILS, OBJECTS, VERBS, describe_event
+from watcher_site.history.event_labels import DETAILS, OBJECTS, ROWS, VERBS, describe_event
 from watcher_site.history.reading import details_in_words
 from watcher_site.request_context import CallingContext
 
@@ -90,6 +91,16 @@ def test_details_are_in_the_language_of_the_user() -> None:
     assert shown == "Ablauf: 2999-01-01 10:00 UTC; Geltungsbereich: alle Rechte des Kontos, nur lesend"
 
 
+def test_numbers_of_purged_rows_are_in_the_language_of_the_user() -> None:
+    details = {"Action Plans and Actions": 12_000, "History": 1}
+    with override("de"):
+        assert details_in_words(details) == "Aktionspläne und Aktionen: 12.000; Verlaufseinträge: 1"
+
+
+def test_rows_of_all_kinds_that_are_purged_have_labels(db: None) -> None:
+    assert Purge.by_age().count().keys() <= ROWS.keys()
+
+
 @pytest.fixture
 def browser(client: Client, cloud_admin: User) -> Client:
     client.force_login(cloud_admin)
@@ -109,6 +120,12 @@ def test_history_is_filtered_by_the_translated_label(browser: Client, label: str
     page = text(browser, reverse("history:list"), deed=label)
     assert "Aktionsplan: starten" in page
     assert "Cluster: prüfen" not in page
+
+
+@pytest.mark.parametrize("label", ["Anhalten", "suspend", "resume", "Aktionsplan: anhalten"])
+def test_history_is_filtered_by_a_verb_of_signals(browser: Client, label: str) -> None:
+    record("action_plan.signal", make_plan({"a": []}), caller=ROSA, details={"signal": "SUSPEND"})
+    assert "SUSPEND" in text(browser, reverse("history:list"), deed=label)
 
 
 def test_phases_of_an_action_are_in_the_language_of_the_user(browser: Client) -> None:
