@@ -29,6 +29,8 @@ PLANS = 10
 # The required share of the raw rate on one connection for each graph, and of the rate of a small plan for a large one.
 SHARES = (1 / 5, 1 / 6, 1 / 6)
 KEPT_RATE = 0.8
+# Of an action of a large plan, in milliseconds.
+PROCESSOR = 0.8
 # In MB, with one large plan and with all.
 MEMORY, MOST_MEMORY = 150, 300
 # The commits of the process itself, for any number of actions: start, claim, heartbeat, settlement, retirement.
@@ -38,11 +40,16 @@ RAW_UPDATES = 500
 
 @dataclass(frozen=True)
 class Run:
-    """The result of plans that ran to their end: actions per second, commits in total, the largest memory in MB."""
+    """The result of plans that ran to their end.
+
+    It has the actions per second, the commits in total, the largest memory in MB, and the processor time of the
+    process in seconds.
+    """
 
     rate: float
     commits: int
     memory: float
+    processor: float
 
 
 def nop(*parents: UUID) -> ProposedAction:
@@ -80,28 +87,37 @@ def graphs() -> dict[str, list[ProposedAction]]:
 
 def measure(database: str) -> list[Line]:
     """Return the lines of each graph, with the rate of raw updates that was measured around its run."""
-    lines, rates = [], []
+    lines, runs = [], []
     for (work, graph), share in zip(graphs().items(), SHARES, strict=True):
         before = raw_rate(database)
         run = run_plan(database, graph)
         raw = median([before, raw_rate(database)])
-        rates.append(run.rate)
+        runs.append(run)
         lines += [
             Line(f"applier: {work}", run.rate, "raw commits", raw, share, unit="/s", at_least=True),
             Line("  commits", run.commits, "actions", len(graph), 2, "constant", CONSTANT_COMMITS, unit=""),
         ]
     four = raw_rate(database, connections=4)
     lines.append(Line("raw commits on four connections", four, "on one", raw, 0, unit="/s", at_least=True))
-    return [*lines, *measure_large(database, rates[0])]
+    return [*lines, *measure_large(database, runs[0])]
 
 
-def measure_large(database: str, rate: float) -> list[Line]:
-    """Return the line of a plan with ten times as many actions, compared with the rate of the smaller plan."""
+def measure_large(database: str, small: Run) -> list[Line]:
+    """Return the lines of a plan with ten times as many actions as the smaller plan, and of ten such plans."""
     large = run_plan(database, independent(LARGE))
     many = run_plans(database, [independent(LARGE) for _ in range(PLANS)], WATCHER_APPLIER_PLANS=str(PLANS))
-    smaller = f"with {SIZE:,}"
+    smaller, processor = f"with {SIZE:,}", 1000 * (large.processor - small.processor) / (LARGE - SIZE)
     return [
-        Line(f"applier: {LARGE:,} independent nops", large.rate, smaller, rate, KEPT_RATE, unit="/s", at_least=True),
+        Line(
+            f"applier: {LARGE:,} independent nops",
+            large.rate,
+            smaller,
+            small.rate,
+            KEPT_RATE,
+            unit="/s",
+            at_least=True,
+        ),
+        Line("  processor time of each", processor, "the limit", PROCESSOR, 1),
         Line("  memory", large.memory, "the limit", MEMORY, 1, unit="MB"),
         Line(f"applier: memory with {PLANS} plans of {LARGE:,}", many.memory, "the limit", MOST_MEMORY, 1, unit="MB"),
     ]
@@ -149,11 +165,11 @@ def run_plans(database: str, plans: Sequence[Sequence[ProposedAction]], **enviro
             for plan in proposed:
                 wait_for(connection, plan, process, ActionPlan.State.PENDING)
                 end = wait_for(connection, plan, process, ActionPlan.State.ONGOING)
-            memory = peak_memory(process)
+            memory, processor = peak_memory(process), processor_seconds(process)
         after = commits(connection)
     for plan, graph in zip(proposed, plans, strict=True):
         verify(plan, len(graph))
-    return Run(sum(map(len, plans)) / (end - begin), after - before, memory)
+    return Run(sum(map(len, plans)) / (end - begin), after - before, memory, processor)
 
 
 @contextmanager
@@ -194,6 +210,12 @@ def peak_memory(process: "subprocess.Popen[bytes]") -> float:
     status = Path(f"/proc/{process.pid}/status").read_text()
     kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
     return int(kilobytes) / 1024
+
+
+def processor_seconds(process: "subprocess.Popen[bytes]") -> float:
+    """Return the processor time that a process has used."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def verify(plan: ActionPlan, size: int) -> None:
