@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from django.core.paginator import Page as Part
 from django.core.paginator import Paginator
-from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce, Concat
 from django.template.defaultfilters import floatformat
 from django.utils.formats import number_format
 from django.utils.translation import gettext
@@ -222,23 +223,23 @@ def compare_efficacy(first: ActionPlan, second: ActionPlan) -> list[Fact]:
 
 
 def with_place(first: ActionPlan, second: ActionPlan) -> QuerySet[Any]:
-    """Return the actions of both plans, with their ``place``: in both, or in one. Common actions are listed once."""
-    rows = Action.objects.present().filter(
-        Q(action_plan=first) | Q(action_plan=second) & ~same_action_condition(first)
+    """Return the actions of both plans, with their ``place``: in both, or in one. Common actions are listed once.
+
+    An action is in both plans if the other has one of the same type with the same target, or also without one. The
+    conditions are subqueries without references to the outer row, which the database evaluates once.
+    """
+    present = Action.objects.present().annotate(
+        same=Concat("action_type", Value("\n"), Coalesce("target", Value("")), output_field=CharField())
     )
+    first_actions, second_actions = (present.filter(action_plan=plan).values("same") for plan in (first, second))
+    rows = present.filter(Q(action_plan=first) | Q(action_plan=second) & ~Q(same__in=first_actions))
     place = Case(
         When(action_plan=second, then=Value(SECOND)),
-        When(same_action_condition(second), then=Value(BOTH)),
+        When(same__in=second_actions, then=Value(BOTH)),
         default=Value(FIRST),
         output_field=CharField(),
     )
     return rows.annotate(place=place).order_by("target", "action_type", "pk")
-
-
-def same_action_condition(plan: ActionPlan) -> Q:
-    """Return the condition that a plan has an action of the same type with the same target, or also without one."""
-    same = Action.objects.present().filter(action_plan=plan, action_type=OuterRef("action_type"))
-    return Q(Exists(same.filter(target=OuterRef("target")))) | Q(Exists(same.filter(target=None)), target=None)
 
 
 def count_types(actions: QuerySet[Any]) -> list[dict[str, Any]]:

@@ -1,15 +1,19 @@
 """Pages that compare two plans or two audits."""
 
+import json
 import re
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
 from actions.models import Action
+from audits.console.comparison import with_place
 from plans.models import ActionPlan, EfficacyIndicator
 from tests.builders import make_audit, make_plan
 
@@ -130,6 +134,23 @@ def test_comparison_query_count_does_not_depend_on_the_number_of_actions(
     for plans in (pair, large):
         with django_assert_num_queries(8):
             compared(client, *plans)
+
+
+@pytest.mark.postgresql
+def test_actions_of_the_other_plan_are_read_once_for_all_actions() -> None:
+    first, second = plan_of(), plan_of()
+    Action.objects.bulk_create(
+        Action(action_plan=plan, action_type="nop") for plan in (first, second) for _ in range(1000)
+    )
+    connection.cursor().execute("ANALYZE actions_action")
+    (explained,) = json.loads(with_place(first, second).filter(place="both").explain(analyze=True, format="json"))
+    assert {node["Actual Loops"] for node in nodes_of(explained["Plan"])} == {1}
+
+
+def nodes_of(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for inner in node.get("Plans", ()):
+        yield from nodes_of(inner)
 
 
 def test_lists_have_checkboxes_for_the_comparison(client: Client, cloud_admin: User) -> None:
