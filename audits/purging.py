@@ -3,7 +3,7 @@
 See docs/compatibility.md, "Deletion and purging".
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -36,8 +36,10 @@ from watcher_site.refusals import Invalid
 BATCH = 200
 # A cutoff before which nothing was deleted.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-Removed = tuple[str, int]
-"""The title of a kind of rows, and the number of these that a transaction removed."""
+Kind = tuple[str, Callable[[], QuerySet[Any]]]
+"""The title of a kind of rows, and a function that returns the rows to remove."""
+# Kinds whose rows refer to each other. The removal of a row changes or removes the rows that refer to it.
+AUDIT_KINDS = {"Action Plans and Actions", "Audits", "Audit Templates", "Strategies", "Goals"}
 
 
 @dataclass(frozen=True)
@@ -175,60 +177,74 @@ class Purge:
             "History": self.history().count(),
         }
 
+    def kinds(self) -> list[Kind]:
+        """Return the kinds of rows to remove, in an order in which rows that refer to others are removed first."""
+        return [
+            ("Action Plans and Actions", self.plans),
+            ("Audits", self.audits),
+            ("Audit Templates", self.audit_templates),
+            ("Strategies", self.strategies),
+            ("Goals", self.goals),
+            *((title, rows.all) for title, rows in (order_removable(self.cutoff) if self.goal is None else [])),
+            ("Server Events", self.operations),
+            ("Notifications", self.notifications),
+            ("Exclusions", self.exclusions),
+            ("Services", self.services),
+            ("Samples", self.samples),
+            ("History", self.history),
+        ]
+
     def remove(self, most: int | None = None) -> int:
         """Remove the rows, and return their number.
+
+        Rows are removed in batches with a transaction each: an interrupted purge can be repeated.
 
         Args:
             most: the largest number of rows to remove. Either all rows of a plan or none are removed.
         """
-        return sum(number for _, number in self.remove_in_batches(most))
-
-    def remove_in_batches(self, most: int | None = None) -> Iterator[Removed]:
-        """Remove the rows, and yield after each batch.
-
-        Rows that refer to others are removed first, in batches with a transaction each: an interrupted purge can be
-        repeated. The argument is that of `remove`.
-        """
         limit: float = inf if most is None else most
-        for keys in batches(self.plans()):
-            selected = first_that_fit(keys, limit)
-            for number in remove_plans(self.plans(), selected):
-                yield "Action Plans and Actions", number
-                limit -= number
-            if len(selected) < len(keys):
-                return
-        clusters = order_removable(self.cutoff) if self.goal is None else []
-        querysets: list[tuple[str, QuerySet[Any]]] = [
-            ("Audits", self.audits()),
-            ("Audit Templates", self.audit_templates()),
-            ("Strategies", self.strategies()),
-            ("Goals", self.goals()),
-            *clusters,
-            ("Server Events", self.operations()),
-            ("Notifications", self.notifications()),
-            ("Exclusions", self.exclusions()),
-            ("Services", self.services()),
-            ("Samples", self.samples()),
-            ("History", self.history()),
-        ]
-        for title, rows in querysets:
+        removed = 0
+        for _, find in self.kinds():
+            rows = find()
             for keys in batches(rows):
-                selected = keys[: int(min(limit, len(keys)))]
-                number = remove_rows(rows, selected)
-                yield title, number
-                limit -= number
+                left = limit - removed
+                is_plan = rows.model is ActionPlan
+                selected = first_that_fit(keys, left) if is_plan else keys[: int(min(left, len(keys)))]
+                removed += sum(remove_batch(rows, selected))
                 if len(selected) < len(keys):
-                    return
+                    return removed
+        return removed
 
 
-def remove_expired_rows() -> Iterator[Removed]:
-    """Remove the rows that are too old by the settings, expired tokens and sessions, and yield after each batch."""
-    yield from Purge.by_age().remove_in_batches()
+def expired_kinds() -> list[tuple[str, Iterator[int]]]:
+    """Return the kinds of rows that are too old by the settings, expired tokens and sessions, for a periodic purge.
+
+    The iterator of a kind removes a batch of its rows, and then returns their number.
+    """
+    kinds = [(title, remove_in_batches(find)) for title, find in Purge.by_age().kinds()]
+    return [*kinds, ("Tokens", remove_tokens()), ("Sessions", remove_sessions())]
+
+
+def remove_in_batches(find: Callable[[], QuerySet[Any]]) -> Iterator[int]:
+    rows = find()
+    for keys in batches(rows):
+        yield from remove_batch(rows, keys)
+
+
+def remove_tokens() -> Iterator[int]:
     while number := delete_expired_tokens(BATCH):
-        yield "Tokens", number
+        yield number
+
+
+def remove_sessions() -> Iterator[int]:
     expired = Session.objects.filter(expire_date__lt=timezone.now())
     while keys := list(expired.values_list("pk", flat=True)[:BATCH]):
-        yield "Sessions", expired.filter(pk__in=keys).delete()[0]
+        yield expired.filter(pk__in=keys).delete()[0]
+
+
+def is_affected(title: str, failed: str) -> bool:
+    """Return whether rows of a kind stay because of an error in the removal of another kind."""
+    return title == failed or {title, failed} <= AUDIT_KINDS
 
 
 def batches(rows: QuerySet[Any]) -> Iterator[list[int]]:
@@ -248,6 +264,14 @@ def first_that_fit(keys: list[int], most: float) -> list[int]:
             break
         selected.append(key)
     return selected
+
+
+def remove_batch(rows: QuerySet[Any], keys: list[int]) -> Iterator[int]:
+    """Remove the rows with these keys, and yield the number after each transaction."""
+    if rows.model is ActionPlan:
+        yield from remove_plans(rows, keys)
+    else:
+        yield remove_rows(rows, keys)
 
 
 @transaction.atomic

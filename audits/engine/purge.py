@@ -9,7 +9,7 @@ import structlog
 from django.conf import settings
 
 from audits.models import PeriodicPurge
-from audits.purging import Removed, remove_expired_rows
+from audits.purging import expired_kinds, is_affected
 from watcher_site.history import record
 from watcher_site.processes.worker import NOT_OF_ONE_RECORD
 from watcher_site.request_context import CallingContext
@@ -21,6 +21,10 @@ CLAIM_PERIOD = 60
 SLICE = 1.0
 
 
+class PurgeFailed(Exception):
+    """A periodic purge ended without the removal of some kinds of rows."""
+
+
 class PurgeTask:
     """The part of a decision engine that purges. `advance` begins a purge that is due, or continues the current one.
 
@@ -29,8 +33,9 @@ class PurgeTask:
     """
 
     holder: UUID | None = None
-    batches: Iterator[Removed]
+    kinds: list[tuple[str, Iterator[int]]]
     removed: Counter[str]
+    failed: list[str]
 
     def __init__(self, is_stopping: Callable[[], bool]) -> None:
         self.is_stopping = is_stopping
@@ -64,20 +69,40 @@ class PurgeTask:
             return None
         self.next_claim = time.monotonic() + CLAIM_PERIOD
         self.holder = PeriodicPurge.claim(settings.PURGE_INTERVAL)
-        self.batches, self.removed = remove_expired_rows(), Counter()
+        self.kinds, self.removed, self.failed = expired_kinds(), Counter(), []
         return self.holder
 
     def remove_batches(self, holder: UUID) -> None:
+        """Remove rows until the end of the slice. Raises: `PurgeFailed` at the end, if a kind could not be removed."""
         until = time.monotonic() + SLICE
-        for title, number in self.batches:
-            self.removed[title] += number
-            if self.is_stopping() or time.monotonic() >= until:
+        while self.kinds:
+            self.remove_batch()
+            if self.kinds and (self.is_stopping() or time.monotonic() >= until):
                 return
         removed = {title: number for title, number in self.removed.items() if number}
         if removed:
             record("database.purge", caller=CallingContext(), details=removed)
+        if self.failed:
+            raise PurgeFailed(f"not purged: {', '.join(self.failed)}")
         log.info("purge ended", removed=removed)
         self.end(holder)
+
+    def remove_batch(self) -> None:
+        """Remove a batch of the current kind, or continue with the next kind after its end or an error."""
+        title, numbers = self.kinds[0]
+        try:
+            number = next(numbers, None)
+        except NOT_OF_ONE_RECORD:
+            raise
+        except Exception:
+            log.exception("rows could not be purged", kind=title)
+            self.failed.append(title)
+            self.kinds = [kind for kind in self.kinds if not is_affected(kind[0], title)]
+            return
+        if number is None:
+            del self.kinds[0]
+        else:
+            self.removed[title] += number
 
     def end(self, holder: UUID) -> None:
         self.holder = None

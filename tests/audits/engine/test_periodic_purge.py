@@ -19,7 +19,7 @@ from audits.engine.engine import DecisionEngine
 from audits.models import Audit, PeriodicPurge
 from audits.operations.creation import create_audit
 from plans.models import ActionPlan
-from tests.builders import make_plan
+from tests.builders import make_audit, make_plan
 from tests.races import Race, rounds
 from watcher_site.models import HistoryEntry
 
@@ -116,8 +116,8 @@ def test_expired_tokens_and_sessions_are_removed_in_batches(stranger: User, monk
     for number in range(3):
         get_token_model().objects.create(stranger, expiry=timedelta(hours=-1))
         Session.objects.create(session_key=f"key {number}", expire_date=timezone.now() - timedelta(hours=1))
-    removed = [(title, number) for title, number in purging.remove_expired_rows() if title in {"Tokens", "Sessions"}]
-    assert removed == [("Tokens", 2), ("Tokens", 1), ("Sessions", 2), ("Sessions", 1)]
+    removed = {title: list(numbers) for title, numbers in purging.expired_kinds() if title in {"Tokens", "Sessions"}}
+    assert removed == {"Tokens": [2, 1], "Sessions": [2, 1]}
 
 
 def make_deleted_plan() -> ActionPlan:
@@ -211,19 +211,45 @@ def test_purge_of_a_lost_engine_is_taken_over_when_its_claim_expires(slow: None,
     assert (engine.purge.is_running, other.purge.is_running) == (False, True)
 
 
-def test_error_is_logged_and_the_next_purge_is_due_after_the_interval(
-    engine: DecisionEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail() -> Iterator[Any]:
-        raise ValueError("broken")
-        yield
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    """Fail the removal of plans, of which one is old enough."""
 
-    monkeypatch.setattr(purge, "remove_expired_rows", fail)
+    def fail(*_: Any) -> Iterator[int]:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(purging, "remove_plans", fail)
+    settings.DELETED_AGE = timedelta(days=90)
+    make_deleted_plan()
     make_due()
+
+
+def test_error_in_one_kind_of_rows_does_not_keep_the_rows_of_others(broken: None, engine: DecisionEngine) -> None:
+    make_old_history()
+    with capture_logs() as lines:
+        engine.step()
+    assert (old_entries(), ActionPlan.objects.count()) == (0, 1)
+    assert [(line["event"], line.get("kind")) for line in lines if line["log_level"] == "error"] == [
+        ("rows could not be purged", "Action Plans and Actions"),
+        ("task of the decision engine failed", None),
+    ]
+    assert (purge_logs(lines), HistoryEntry.objects.get().details) == ([], {"History": 1})
+
+
+def test_audit_stays_with_its_plan_that_cannot_be_removed(broken: None, engine: DecisionEngine) -> None:
+    audit = make_audit(state="SUCCEEDED")
+    Audit.objects.update(deleted_at=timezone.now() - timedelta(days=91))
+    ActionPlan.objects.update(audit=audit)
+    engine.step()
+    assert ActionPlan.objects.get().audit == audit
+
+
+def test_error_is_logged_and_the_next_purge_is_due_after_the_interval(broken: None, engine: DecisionEngine) -> None:
     audit = create_audit(audit_type="ONESHOT", goal="dummy", strategy="dummy")
     with capture_logs() as lines:
         engine.step()
-    assert [line["event"] for line in lines if line["log_level"] == "error"] == ["task of the decision engine failed"]
+    errors = [line["event"] for line in lines if line["log_level"] == "error"]
+    assert errors == ["rows could not be purged", "task of the decision engine failed"]
     assert (Audit.objects.get(pk=audit.pk).state, PeriodicPurge.claim(INTERVAL)) == ("SUCCEEDED", None)
 
 
