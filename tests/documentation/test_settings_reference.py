@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from audits.engine.purge import CLAIM_PERIOD
 from tests.documentation.settings_reference import (
     PAGE,
     ROW,
@@ -52,6 +53,11 @@ def test_documented_defaults_of_the_machine_are_described() -> None:
 
 def test_documented_values_and_limits_are_those_of_the_settings() -> None:
     assert with_values(TEXT) == TEXT, "Run `python -m tests.documentation.settings_reference`."
+
+
+def test_documented_interval_of_purges_names_the_interval_of_checks() -> None:
+    descriptions = {name: description for name, _, _, description in ROW.findall(TEXT)}
+    assert f"every {CLAIM_PERIOD} seconds" in descriptions["WATCHER_PURGE_INTERVAL"]
 
 
 @pytest.mark.parametrize(
