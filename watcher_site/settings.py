@@ -19,6 +19,7 @@ from csp.constants import NONCE, NONE, SELF
 from watcher_site.configuration import policies
 from watcher_site.configuration.console_log import escape_controls, write_traceback
 from watcher_site.configuration.environment import (
+    PROCESSES,
     env,
     has_module,
     is_transport_address,
@@ -574,9 +575,7 @@ USER_PASSWORD = read(env.str, "WATCHER_USER_PASSWORD", "")
 # Metrics
 
 # The ports on which processes serve their metrics, by default none, and the address.
-METRICS_PORTS = read_ports(
-    "WATCHER_METRICS_PORTS", ["web", "applier", "decision-engine", "worker", "relay", "listener"]
-)
+METRICS_PORTS = read_ports("WATCHER_METRICS_PORTS", PROCESSES)
 METRICS_BIND = read(env.str, "WATCHER_METRICS_BIND", "127.0.0.1")
 if PORT in METRICS_PORTS.get("web", ()):
     refuse("WATCHER_METRICS_PORTS", "must not name PORT for web.")

@@ -22,6 +22,8 @@ from watcher_site.configuration import policies
 env = FileAwareEnv(strip_whitespace=True)
 # The first bytes of each SQLite database.
 SQLITE_HEADER = b"SQLite format 3\0"
+# The types of processes that serve metrics and their health.
+PROCESSES = ("web", "applier", "decision-engine", "worker", "relay", "listener")
 
 
 def refuse(name: str, rule: str) -> NoReturn:

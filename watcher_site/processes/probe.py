@@ -5,10 +5,14 @@ name of another process, such as ``applier``, it requests ``/healthz`` on the po
 """
 
 import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
 from http.client import HTTPConnection, HTTPException
+from typing import NoReturn
 
 from django.core.exceptions import ImproperlyConfigured
 
+from watcher_site.configuration.environment import PROCESSES
 from watcher_site.processes.command_line import BAD_INPUT
 
 SECONDS = 4
@@ -17,7 +21,24 @@ UNHEALTHY = 1
 LOOPBACK = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
-def main(service: str = "web") -> int:
+class Parser(ArgumentParser):
+    """A parser that prints an error as one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{message}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = Parser("python -m watcher_site.processes.probe", description="Check the health of a process.")
+    parser.add_argument(
+        "process",
+        nargs="?",
+        choices=PROCESSES,
+        default="web",
+        metavar="PROCESS",
+        help=f"the type of the process: {', '.join(PROCESSES)} (web)",
+    )
+    service = parser.parse_args(arguments).process
     try:
         from watcher_site import settings
     except ImproperlyConfigured as problem:
@@ -46,4 +67,4 @@ def main(service: str = "web") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2]))
+    sys.exit(main())

@@ -63,6 +63,23 @@ def test_process_without_a_port_for_metrics_is_not_probed() -> None:
     assert (ended.returncode, ended.stderr) == (2, "WATCHER_METRICS_PORTS: names no port for relay.\n")
 
 
+def test_unknown_type_of_process_is_one_line_with_status_2() -> None:
+    ended = run(*PROBE, "aplier")
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith("argument PROCESS: invalid choice: 'aplier' (choose from ")
+
+
+def test_further_argument_is_one_line_with_status_2(port: str) -> None:
+    ended = run(*PROBE, "web", "relay", ALLOWED_HOSTS="watcher.example.org", PORT=port)
+    assert (ended.returncode, ended.stderr) == (2, "unrecognized arguments: relay\n")
+
+
+def test_help_lists_the_types_of_processes() -> None:
+    ended = run(*PROBE, "--help", COLUMNS="200")
+    assert ended.returncode == 0
+    assert "the type of the process: web, applier, decision-engine, worker, relay, listener (web)\n" in ended.stdout
+
+
 def test_site_with_an_invalid_key_is_not_probed() -> None:
     ended = run(*PROBE, SECRET_KEY="too-short")
     assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
