@@ -117,6 +117,10 @@ class HostedServerTable(ServerTable):
 
     node = tables.Column(accessor="destination", verbose_name=_("migration"), default="", orderable=False)
 
+    # Options of tables are not inherited without it.
+    class Meta(ServerTable.Meta):
+        pass
+
     def render_node(self, value: Any, record: Any) -> SafeString:
         return render_route(record.node.hostname, value.hostname)
 

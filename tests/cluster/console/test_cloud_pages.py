@@ -37,6 +37,14 @@ def test_node_page_lists_current_and_incoming_servers(browser: Client) -> None:
     assert "elsewhere" not in text
 
 
+def test_table_of_servers_on_the_page_of_a_node_has_the_classes_of_other_tables(browser: Client) -> None:
+    node = make_node()
+    make_server("web-1", node)
+    pages = [reverse("cluster:node", args=[node.uuid]), reverse("cluster:servers")]
+    page, listed = (re.findall('<table class="(.*?)"', browser.get(path).content.decode()) for path in pages)
+    assert page == listed
+
+
 def test_server_page_links_to_its_node(browser: Client) -> None:
     node = make_node()
     text = browser.get(reverse("cluster:server", args=[make_server("web-1", node).uuid])).content.decode()
