@@ -40,7 +40,7 @@ VERBS = {
 class OwnClusterTable(ClusterTable):
     name = tables.Column(linkify=("projects:cluster", {"uuid": tables.A("uuid")}))
     profile = tables.Column(accessor="profile__name", verbose_name=_("profile"))
-    status_reason = tables.Column(verbose_name=_("reason"), orderable=False)
+    status_reason = tables.Column(verbose_name=_("reason"), orderable=False, default="")
 
     class Meta:
         model = Cluster
@@ -55,7 +55,7 @@ class OwnNodeTable(NodeTable):
     """The nodes of a cluster, each with its server."""
 
     name = tables.Column()
-    status_reason = tables.Column(verbose_name=_("reason"), orderable=False)
+    status_reason = tables.Column(verbose_name=_("reason"), orderable=False, default="")
     server = tables.Column(
         accessor="physical_id",
         verbose_name=_("server"),
