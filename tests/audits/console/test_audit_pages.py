@@ -124,6 +124,13 @@ def test_audit_page_shows_its_plans(administrator: Client) -> None:
     assert "0 of 1" in text
 
 
+def test_audit_without_parameters_has_no_list_of_them(administrator: Client) -> None:
+    text = administrator.get(reverse("audits:detail", args=[make_audit().uuid])).content.decode()
+    (section,) = re.findall('aria-labelledby="parameters-heading".*?</section>', text, re.DOTALL)
+    assert "None." in section
+    assert "<dl" not in section
+
+
 @pytest.mark.parametrize(("state", "moves"), [("PENDING", True), ("ONGOING", True), ("SUCCEEDED", False)])
 def test_page_polls_and_offers_cancel_until_the_audit_ends(administrator: Client, state: str, moves: bool) -> None:
     audit = make_audit(state=state)
