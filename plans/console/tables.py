@@ -104,14 +104,14 @@ class StartColumn(TimeColumn):
 class EndColumn(TimeColumn):
     """The end of a plan, and its duration until then or until now."""
 
-    attrs = {"th": {"class": "text-nowrap"}}
+    attrs = {"th": {"class": "text-nowrap"}, "td": {"class": "text-nowrap"}}
 
     def render(self, value: Any, record: Any = None) -> SafeString:
         if record.start_time is None or (value is None and record.state in record.FINAL):
             return format_html("{}", when(value))
         text = _("took %(duration)s") if value else _("running for %(duration)s")
         took = text % {"duration": elapsed(record)}
-        return format_html('<span>{}<br><span class="secondary text-nowrap">{}</span></span>', when(value), took)
+        return format_html('<span>{}<br><span class="secondary">{}</span></span>', when(value), took)
 
 
 class ActionPlanTable(tables.Table):

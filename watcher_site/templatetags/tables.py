@@ -70,6 +70,7 @@ class CellWriter:
         return self.link(content, **known) if self.link else content
 
 
+@register.filter(is_safe=True)
 def breakable(html: str) -> str:
     """Return HTML with opportunities for line breaks within names, where browsers do not break words themselves."""
     if not BREAKS.search(html):

@@ -16,6 +16,7 @@ from pytest_django import Settings
 
 from actions.models import Action, ActionEvent
 from plans.models import ActionPlan
+from tests.actions.exclusions.builders import make_exclusion
 from tests.builders import make_audit, make_node, make_plan, make_server, make_strategy
 from tests.end_to_end.console.browser import browser_page
 from tests.watcher_site.notifications.relaying import make_undelivered, subscribe_to
@@ -118,6 +119,24 @@ def test_words_in_the_columns_of_a_list_are_not_broken(lists: None, page: Page, 
     assert not page.evaluate(WIDER)
 
 
+def test_words_in_the_tables_of_the_overview_are_not_broken(lists: None, page: Page) -> None:
+    page.goto(reverse("home"))
+    expect(page.locator("td", has_text="vm_workload_consolidation").first).to_be_visible()
+    assert page.evaluate(BROKEN_WORDS) == []
+
+
+@pytest.fixture
+def long_plan(lists: None) -> None:
+    ActionPlan.objects.update(state="ONGOING", start_time=now() - timedelta(hours=23, minutes=58), end_time=None)
+
+
+def test_long_duration_of_a_plan_does_not_overlap_the_next_column(long_plan: None, page: Page) -> None:
+    page.goto(reverse("plans:list"))
+    cell = page.locator("td", has_text="running for")
+    assert cell.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth")
+    assert not page.evaluate(WIDER)
+
+
 def test_names_and_receivers_of_subscriptions_use_the_width_of_the_page(lists: None, page: Page) -> None:
     page.goto(reverse("notifications:list"))
     expect(page.get_by_role("cell", name="operators-of-production", exact=True)).to_be_visible()
@@ -154,6 +173,23 @@ def test_help_link_is_never_alone_on_a_line(named_action: Action, page: Page) ->
       return help.top < before.bottom && help.right <= innerWidth;
     }"""
     assert [length for length in range(1, 60) if not page.evaluate(is_beside, length)] == []
+
+
+@pytest.fixture
+def short_name(transactional_db: None) -> str:
+    return reverse("exclusions:detail", args=[make_exclusion("x").uuid])
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
+def test_kind_of_a_record_with_a_short_name_is_on_one_line(short_name: str, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(short_name)
+    lines = """(kind) => {
+      const range = document.createRange();
+      range.selectNodeContents(kind.firstChild);
+      return range.getClientRects().length;
+    }"""
+    assert page.locator(".eyebrow").evaluate(lines) == 1
 
 
 @pytest.fixture
