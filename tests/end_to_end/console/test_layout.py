@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
@@ -123,6 +124,21 @@ def test_words_in_the_tables_of_the_overview_are_not_broken(lists: None, page: P
     page.goto(reverse("home"))
     expect(page.locator("td", has_text="vm_workload_consolidation").first).to_be_visible()
     assert page.evaluate(BROKEN_WORDS) == []
+
+
+@pytest.fixture
+def comparison(transactional_db: None) -> str:
+    """Return the page of a comparison of two plans with names of several words."""
+    audits = [make_audit(f"Consolidation of the servers in hall {hall} before its maintenance") for hall in "AB"]
+    query = urlencode({"compare": [make_plan({"a": []}, audit=audit).uuid for audit in audits]}, doseq=True)
+    return f"{reverse('compare-plans')}?{query}"
+
+
+def test_differences_of_a_comparison_are_within_the_page(comparison: str, page: Page) -> None:
+    page.goto(comparison)
+    expect(page.get_by_role("columnheader", name="Difference").first).to_be_visible()
+    table = page.locator(".table-responsive:has(.comparison)").first
+    assert table.evaluate("(table) => table.scrollWidth <= table.clientWidth")
 
 
 @pytest.fixture
