@@ -1,7 +1,7 @@
 """The dry run of an action: its phases in memory, on a model of the cloud."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,11 +110,12 @@ class DryRun(ActionPhases):
         action = self.action
         if action.has_derived:
             raise CannotBeForeseen(messages.WAITS_UNPREDICTABLY.text)
-        if action.state == State.CANCELLING or action.control == Action.Signal.CANCEL:
+        state = action.state
+        if state == State.CANCELLING or action.control == Action.Signal.CANCEL:
             raise CannotBeForeseen(messages.BEING_ABORTED.text)
-        if action.state == State.PENDING:
+        if state == State.PENDING:
             return self.run()
-        if action.state == State.SUSPENDED:
+        if state == State.SUSPENDED:
             action.resume()
         return self.recover_with(self.begin("recover"))
 
@@ -134,8 +135,9 @@ class DryRun(ActionPhases):
     def check_exclusions(self) -> None:
         """Do nothing, because the preflight matches the exclusions with all actions of a plan at once."""
 
-    def find_derived(self) -> Sequence[DerivedAction]:
-        return self.known
+    def services(self) -> Mapping[str, Any]:
+        known = self.known  # Without a reference to this object, which could then only be freed as a cycle.
+        return {"find_derived": lambda: known}
 
     def load(self) -> None:
         """Make the action type.

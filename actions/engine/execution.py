@@ -29,7 +29,6 @@ from actions.types.base import (
     AbortRequested,
     ActionFailed,
     Answer,
-    DerivedAction,
     Interruption,
     LeaseLost,
     Outcome,
@@ -358,13 +357,11 @@ class Execution(Signalled, Derivation, ActionPhases):
     def services(self) -> Mapping[str, Any]:
         return {
             "checkpoint": self.checkpoint,
+            "find_derived": partial(find_derived, self.action),
             "find_caller": partial(find_caller, self.action),
             "keep_data": partial(save_data, self.action),
             "new_operation": partial(new_operation, self.action, self.began),
         }
-
-    def find_derived(self) -> Sequence[DerivedAction]:
-        return find_derived(self.action)
 
     def check_exclusions(self) -> None:
         if self.exclusions is None:

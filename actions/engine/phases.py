@@ -33,7 +33,6 @@ from actions.types.base import (
     ActionSkipException,
     ActionType,
     Answer,
-    DerivedAction,
     Interruption,
     Outcome,
     Recovery,
@@ -130,10 +129,6 @@ class ActionPhases(PhaseRecord, ABC):
 
     owner: int | None = None
     """The service that executes the action."""
-
-    @abstractmethod
-    def find_derived(self) -> Sequence[DerivedAction]:
-        """Return the derived actions of this action."""
 
     def services(self) -> Mapping[str, Any]:
         """Return the callables of the type's context that differ from the defaults."""
@@ -270,7 +265,6 @@ class ActionPhases(PhaseRecord, ABC):
         action = self.action
         context = ActionContext(
             action_uuid=str(action.uuid),
-            find_derived=self.find_derived,
             outputs=action.outputs,
             data=action.data,
             is_derived=action.derived_from_id is not None,

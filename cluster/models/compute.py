@@ -329,10 +329,13 @@ class Server(Record):
         """
         return self.launched_at is not None or (self.node_id is not None and self.state != self.State.BUILDING)
 
-    def reserved(self, resource: str) -> int:
-        """Return the vCPUs, MB of memory or GB of disk that it reserves on its node, as in `with_use`."""
-        amount: int = getattr(self, resource)
-        return max(amount, getattr(self.new_flavor, resource)) if self.new_flavor_id else amount
+    @property
+    def reserved(self) -> dict[str, int]:
+        """The vCPUs, MB of memory and GB of disk that it reserves on its node, as in `with_use`."""
+        amounts: dict[str, int] = {resource: getattr(self, resource) for resource in RESOURCES}
+        if self.new_flavor_id:
+            return {resource: max(amount, getattr(self.new_flavor, resource)) for resource, amount in amounts.items()}
+        return amounts
 
 
 class ServerWaitQuerySet(models.QuerySet["ServerWait"]):

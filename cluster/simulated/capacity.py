@@ -1,7 +1,7 @@
 """Free capacity, scheduling and quotas of the simulated cloud."""
 
 from bisect import bisect_left, insort
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 
 from cluster.drivers.base import OperationRefused, load_driver
@@ -22,11 +22,12 @@ class CapacityIndex:
         self.by_node = {node.pk: NodeCapacity(node, free_of(node, {})) for node in nodes}
         self.totals = {key: dict(candidate.free) for key, candidate in self.by_node.items()}
         self.by_host = {candidate.node.hostname: candidate for candidate in self.by_node.values()}
-        self.servers: dict[int, set[Server]] = defaultdict(set)
-        self.use: dict[int, Counter[str]] = defaultdict(Counter)
+        self.servers: dict[int, dict[int, Server]] = {key: {} for key in self.by_node}
+        """The servers of each node by key."""
+        self.use = {key: dict.fromkeys(UNITS, 0) for key in self.by_node}
+        self.order = sorted((-candidate.free["memory"], key) for key, candidate in self.by_node.items())
         for server in servers:
             self.add(server)
-        self.order = sorted(map(sort_key, self.by_node.values()))
 
     def named(self, hostname: str) -> list[NodeCapacity]:
         return [self.by_host[hostname]] if hostname in self.by_host else []
@@ -42,44 +43,34 @@ class CapacityIndex:
                 return [candidate]
         return []
 
-    def add(self, server: Server) -> None:
-        for key in node_keys(server):
-            self.servers[key].add(server)
-            self.count(key, server, 1)
-
-    def remove(self, server: Server) -> None:
-        for key in node_keys(server):
-            self.servers[key].discard(server)
-            self.count(key, server, -1)
-
-    def count(self, key: int, server: Server, sign: int) -> None:
-        """Add or subtract the amounts of a server. Integers avoid accumulated rounding errors."""
-        use, candidate = self.use[key], self.by_node.get(key)
-        for resource in UNITS:
-            use[resource] += sign * server.reserved(resource)
-            if candidate:
-                candidate.free[resource] = self.totals[key][resource] - use[resource]
-
     def move(self, server: Server, **changes: object) -> None:
         """Change the node or the size of a server, and the free capacity of the nodes concerned."""
-        keys = [*node_keys(server), *(node.pk for node in changes.values() if isinstance(node, ComputeNode))]
-        affected = [self.by_node[key] for key in set(keys) if key in self.by_node]
-        for candidate in affected:
-            del self.order[bisect_left(self.order, sort_key(candidate))]
         self.remove(server)
         for name, value in changes.items():
             setattr(server, name, value)
         self.add(server)
-        for candidate in affected:
-            insort(self.order, sort_key(candidate))
 
+    def add(self, server: Server) -> None:
+        for key in self.nodes_of(server):
+            self.servers[key][server.pk] = server
+            self.count(key, server, 1)
 
-def sort_key(candidate: NodeCapacity) -> tuple[float, int]:
-    return -candidate.free["memory"], candidate.node.pk
+    def remove(self, server: Server) -> None:
+        for key in self.nodes_of(server):
+            self.servers[key].pop(server.pk, None)
+            self.count(key, server, -1)
 
+    def nodes_of(self, server: Server) -> list[int]:
+        return [key for key in (server.node_id, server.destination_id) if key in self.by_node]
 
-def node_keys(server: Server) -> list[int]:
-    return [key for key in (server.node_id, server.destination_id) if key is not None]
+    def count(self, key: int, server: Server, sign: int) -> None:
+        """Add or subtract the amounts of a server. Integers avoid accumulated rounding errors."""
+        free, use, total = self.by_node[key].free, self.use[key], self.totals[key]
+        del self.order[bisect_left(self.order, (-free["memory"], key))]
+        for resource, amount in server.reserved.items():
+            use[resource] += sign * amount
+            free[resource] = total[resource] - use[resource]
+        insort(self.order, (-free["memory"], key))
 
 
 class SimulatedQuotas:

@@ -170,8 +170,8 @@ def check_node_capacity(
 
     def take(server: Server, node: ComputeNode | None) -> None:
         if node:
-            for resource in RESOURCES:
-                used[node.hostname][resource] += server.reserved(resource)
+            for resource, amount in server.reserved.items():
+                used[node.hostname][resource] += amount
 
     moving = {id(entry.row) for entry in server_entries if entry.changed}
     for server in servers:
