@@ -13,7 +13,7 @@ from django.apps import apps
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS_ABBR
-from django.utils.formats import localize, number_format
+from django.utils.formats import number_format
 from django.utils.html import conditional_escape, format_html, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import capfirst
@@ -233,15 +233,10 @@ def counted_in_total(counts: Mapping[str, int]) -> str:
 
 @register.filter
 def duration(event: Any) -> str:
-    """Return the duration of an event with a start and a finish, in seconds."""
+    """Return the duration of an event with a start and a finish."""
     if event.finish_time is None:
         return gettext("not finished")
-    return seconds((event.finish_time - event.start_time).total_seconds())
-
-
-def seconds(number: float) -> str:
-    """Return a duration in seconds, with one decimal."""
-    return f"{localize(round(number, 1))} s"
+    return describe_duration(event.finish_time - event.start_time)
 
 
 @register.filter

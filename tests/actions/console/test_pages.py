@@ -1,6 +1,7 @@
 """Pages of actions in the console."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from actions.models import Action, ActionEvent
 from tests.builders import action, make_plan
@@ -48,6 +50,15 @@ def test_action_page_shows_its_events(administrator: Client) -> None:
     text = page(administrator, one)
     assert "pre_condition" in text
     assert "no such server" in text
+
+
+def test_duration_of_an_event_is_in_its_two_largest_units(administrator: Client) -> None:
+    one = action(make_plan({"a": []}), "a")
+    begun = timezone.now()
+    ActionEvent.objects.create(
+        action=one, event="execute", start_time=begun, finish_time=begun + timedelta(seconds=3725), result="Success"
+    )
+    assert "<span>1 h 2 min</span>" in page(administrator, one)
 
 
 def test_pending_action_is_skipped_from_its_page(administrator: Client) -> None:

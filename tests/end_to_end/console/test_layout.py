@@ -126,6 +126,14 @@ def test_words_in_the_tables_of_the_overview_are_not_broken(lists: None, page: P
     assert page.evaluate(BROKEN_WORDS) == []
 
 
+def test_words_in_the_heading_of_an_audit_are_not_broken_on_a_phone(lists: None, page: Page) -> None:
+    page.set_viewport_size({"width": PHONE, "height": 900})
+    page.goto(reverse("audits:list"))
+    page.locator("td a").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("vm_workload_consolidation")
+    assert page.evaluate(BROKEN_WORDS.replace('"td"', '"h1"')) == []
+
+
 @pytest.fixture
 def comparison(transactional_db: None) -> str:
     """Return the page of a comparison of two plans with names of several words."""
