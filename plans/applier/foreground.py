@@ -170,8 +170,11 @@ class ShownPlan:
 
         Args:
             applier: the key of the applier in this process, if there is one.
+
+        Raises:
+            NotFound: the plan was purged.
         """
-        self.plan = plan = ActionPlan.objects.get(pk=self.plan.pk)
+        self.plan = plan = ActionPlan.objects.reread(self.plan)
         self.counts = plan.actions.all().count_states()
         if sum(self.counts.get(state, 0) for state in UNSUCCESSFUL) != len(self.reported):
             self.print_unsuccessful(display)

@@ -361,6 +361,7 @@ class ActionPlan(StatefulModel):
 
         Raises:
             Invalid: the value is unknown.
+            NotFound: the plan was deleted.
             Conflict: the plan has begun or ended.
         """
         if value not in self.OnFailure.values:
@@ -368,7 +369,7 @@ class ActionPlan(StatefulModel):
             raise Invalid(messages.ON_FAILURE_VALUES.fill(value=value, values=choices))
         prunable = type(self).objects.present().filter(pk=self.pk, state__in=self.PRUNABLE)
         if not prunable.update(on_failure=value, updated_at=timezone.now()):
-            current = type(self).objects.get(pk=self.pk)
+            current = type(self).objects.find(self.uuid)
             raise Conflict(PLAN_STATE_FORBIDS.fill(field="on_failure", state=current.state))
         record("action_plan.update", self, details=differences({"on_failure": self.on_failure}, {"on_failure": value}))
         self.on_failure = value

@@ -30,6 +30,17 @@ class ActionPlanQuerySet(NotifiesUpdates, RecordQuerySet):
             raise NotFound(messages.PLAN_NOT_FOUND.fill(uuid=uuid))
         return plan
 
+    def reread(self, plan: Any) -> Any:
+        """Return the current row of a plan, even if the plan is marked as deleted.
+
+        Raises:
+            NotFound: the row was purged.
+        """
+        current = self.filter(pk=plan.pk).first()
+        if current is None:
+            raise NotFound(messages.PLAN_NOT_FOUND.fill(uuid=plan.uuid))
+        return current
+
     def locked(self) -> Self:
         """Lock these rows until the transaction ends, so that no other process begins, ends or changes the plans."""
         return self.select_for_update(no_key=True)

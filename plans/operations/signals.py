@@ -26,6 +26,7 @@ def signal_plan(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
         by: the name of the user.
 
     Raises:
+        NotFound: the plan was deleted.
         Conflict: the state of the plan does not allow the signal.
         ConcurrentTransition: the plan became final meanwhile.
     """
@@ -43,15 +44,15 @@ def suspend_or_resume(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
 
     The lock on its row ensures that each action is either already running, or does not begin.
     """
-    rows = ActionPlan.objects.present().filter(pk=plan.pk)
-    current = rows.locked().first()
+    current = ActionPlan.objects.locked().find(plan.uuid)
     suspends = signal == Signal.SUSPEND
     operation = PlanOperation.SUSPEND if suspends else PlanOperation.RESUME
-    if current is None or not is_plan_allowing(operation, current):
-        raise plan_conflict(operation, current or plan)
+    if not is_plan_allowing(operation, current):
+        raise plan_conflict(operation, current)
     signal_actions(current.actions.present(), signal, by)
     if not suspends:
         current.actions.restart_timeouts(timezone.now())
+    rows = ActionPlan.objects.filter(pk=current.pk)
     if current.is_suspended != suspends:
         rows.update(suspended_by=by if suspends else None, status_message=None)
     rows.update(signals=F("signals") + 1)

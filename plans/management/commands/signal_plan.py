@@ -22,5 +22,5 @@ class Command(commands.Command):
     def handle(self, *args: Any, plan: str, signal: str, person: str, **options: Any) -> str:
         found = find_plan(plan)
         signal_plan(found, Action.Signal(signal), person)
-        current = ActionPlan.objects.get(pk=found.pk)
+        current = ActionPlan.objects.reread(found)
         return f"{current.state}, suspended" if current.is_suspended else str(current.state)
