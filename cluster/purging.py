@@ -3,14 +3,17 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from cluster.models import (
     Cluster,
+    ComputeNode,
+    Flavor,
     Node,
     Policy,
     PolicyBinding,
+    Pool,
     Profile,
     Server,
     Stack,
@@ -35,11 +38,22 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
         is_referenced("profile", Node, nodes) | is_referenced("profile", Cluster, clusters)
     )
     gone = min(cutoff, timezone.now() - LATEST_MESSAGE)
+    servers, volumes = expired(Server, gone), expired(Volume, gone)
+    # The newest row shows that the cloud was filled: a demonstration that was deleted is not loaded again.
+    newest = ComputeNode.objects.order_by("-pk").values("pk")[:1]
     return {
         # Attachments of removed servers and volumes are removed with them.
         "Attachments": expired(VolumeAttachment, gone),
-        "Servers": expired(Server, gone),
-        "Volumes": expired(Volume, gone),
+        "Servers": servers,
+        "Volumes": volumes,
+        # Memberships of host aggregates are removed with the compute node.
+        "Compute Nodes": expired(ComputeNode, gone)
+        .filter(pk__lt=Subquery(newest))
+        .exclude(is_referenced("node", Server, servers) | is_referenced("destination", Server, servers)),
+        "Flavors": expired(Flavor, gone).exclude(is_referenced("new_flavor", Server, servers)),
+        "Pools": expired(Pool, gone).exclude(
+            is_referenced("pool", Volume, volumes) | is_referenced("destination", Volume, volumes)
+        ),
         "Nodes": nodes,
         "Clusters": clusters,
         "Policy Bindings": expired(PolicyBinding, cutoff),

@@ -99,9 +99,9 @@ def test_output_lists_every_kind_of_object() -> None:
     names = [line[:16].strip() for line in purge().splitlines()]
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
-        *("Attachments", "Servers", "Volumes", "Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles"),
-        *("Stack Resources", "Stacks", "Server Events", "Notifications", "Exclusions"),
-        *("Services", "Samples", "History", "Total"),
+        *("Attachments", "Servers", "Volumes", "Compute Nodes", "Flavors", "Pools", "Nodes", "Clusters"),
+        *("Policy Bindings", "Policies", "Profiles", "Stack Resources", "Stacks", "Server Events", "Notifications"),
+        *("Exclusions", "Services", "Samples", "History", "Total"),
     ]
 
 

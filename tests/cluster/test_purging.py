@@ -4,12 +4,17 @@ from uuid import uuid4
 
 import pytest
 
+from audits.demonstration import load_demonstration
 from cluster.models import (
     Cluster,
+    ComputeNode,
+    Flavor,
+    HostAggregate,
     Lock,
     Node,
     Policy,
     PolicyBinding,
+    Pool,
     Profile,
     Server,
     Stack,
@@ -18,7 +23,7 @@ from cluster.models import (
     VolumeAttachment,
 )
 from tests.audits.test_purge import delete, purge
-from tests.builders import make_cluster, make_policy, make_pool, make_server
+from tests.builders import make_cluster, make_node, make_policy, make_pool, make_server
 
 pytestmark = pytest.mark.django_db
 
@@ -38,6 +43,58 @@ def test_server_that_was_just_deleted_is_kept_for_late_messages_of_the_cloud() -
     delete(server)
     purge()
     assert Server.objects.get() == server
+
+
+def make_flavor(name: str = "small") -> Flavor:
+    return Flavor.objects.create(name=name, vcpus=1, memory=512, disk=1)
+
+
+def count_infrastructure() -> list[int]:
+    return [model.objects.count() for model in (ComputeNode, Flavor, Pool)]
+
+
+def test_deleted_compute_nodes_flavors_and_pools_are_removed() -> None:
+    node, flavor, pool = make_node(), make_flavor(), make_pool()
+    HostAggregate.objects.create(pk=1, name="fast").nodes.add(node)
+    delete(node, flavor, pool, days=2)
+    make_node("compute2")
+    make_flavor("large")
+    purge()
+    assert (count_infrastructure(), HostAggregate.objects.get().nodes.count()) == ([1, 1, 0], 0)
+
+
+def test_deleted_compute_node_flavor_and_pool_are_removed_with_deleted_rows_that_refer_to_them() -> None:
+    node, flavor, pool = make_node(), make_flavor(), make_pool()
+    server = make_server(node=node, new_flavor=flavor)
+    volume = Volume.objects.create(name="data", size=1, pool=pool)
+    delete(node, flavor, pool, server, volume, days=2)
+    make_node("compute2")
+    assert "5 removed" in purge()
+    assert count_infrastructure() == [1, 0, 0]
+
+
+def test_deleted_compute_node_flavor_and_pool_are_kept_while_rows_refer_to_them() -> None:
+    node, target, flavor, pool = make_node(), make_node("compute2"), make_flavor(), make_pool()
+    make_node("compute3")
+    make_server(node=node, destination=target, new_flavor=flavor)
+    Volume.objects.create(name="data", size=1, pool=pool)
+    delete(node, target, flavor, pool, days=2)
+    purge()
+    assert count_infrastructure() == [3, 1, 1]
+
+
+def test_compute_node_flavor_and_pool_that_were_just_deleted_are_kept() -> None:
+    delete(make_node(), make_flavor(), make_pool())
+    make_node("compute2")
+    purge()
+    assert count_infrastructure() == [2, 1, 1]
+
+
+def test_newest_compute_node_is_kept_so_that_a_deleted_demonstration_is_not_loaded_again() -> None:
+    delete(make_node(), make_node("compute2"), days=2)
+    purge()
+    assert ComputeNode.objects.get().hostname == "compute2"
+    assert load_demonstration() is None
 
 
 def test_deleted_cluster_is_removed_with_its_nodes_policies_and_profile() -> None:
