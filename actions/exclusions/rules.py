@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import structlog
 from django.db import connection
 from django.utils import timezone
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -168,5 +169,8 @@ def describe_expiry(exclusion: Exclusion) -> str:
 def describe_scope(exclusion: Exclusion) -> str:
     """Return a summary of action types and targets, such as "migrate, resize on 2 servers"."""
     types = ", ".join(exclusion.action_types) or gettext("every action")
-    counts = [COUNTED[kind] % {"number": len(identifiers)} for kind, identifiers in exclusion.targets.items()]
+    counts = [
+        COUNTED[kind] % {"count": len(identifiers), "number": number_format(len(identifiers))}
+        for kind, identifiers in exclusion.targets.items()
+    ]
     return _("%(types)s on %(targets)s") % {"types": types, "targets": ", ".join(counts)} if counts else types

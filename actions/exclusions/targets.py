@@ -26,13 +26,14 @@ KINDS = {
     PROJECTS: (gettext_noop("project"), gettext_noop("the id of a project")),
     CLUSTERS: (gettext_noop("cluster"), gettext_noop("the UUID or the name of a cluster")),
 }
+# The texts about a `count` of targets, with its grouped digits in `number`.
 COUNTED = {
-    SERVERS: ngettext_lazy("%(number)d server", "%(number)d servers", "number"),
-    COMPUTE_NODES: ngettext_lazy("%(number)d compute node", "%(number)d compute nodes", "number"),
-    AGGREGATES: ngettext_lazy("%(number)d aggregate", "%(number)d aggregates", "number"),
-    ZONES: ngettext_lazy("%(number)d availability zone", "%(number)d availability zones", "number"),
-    PROJECTS: ngettext_lazy("%(number)d project", "%(number)d projects", "number"),
-    CLUSTERS: ngettext_lazy("%(number)d cluster", "%(number)d clusters", "number"),
+    SERVERS: ngettext_lazy("%(number)s server", "%(number)s servers", "count"),
+    COMPUTE_NODES: ngettext_lazy("%(number)s compute node", "%(number)s compute nodes", "count"),
+    AGGREGATES: ngettext_lazy("%(number)s aggregate", "%(number)s aggregates", "count"),
+    ZONES: ngettext_lazy("%(number)s availability zone", "%(number)s availability zones", "count"),
+    PROJECTS: ngettext_lazy("%(number)s project", "%(number)s projects", "count"),
+    CLUSTERS: ngettext_lazy("%(number)s cluster", "%(number)s clusters", "count"),
 }
 MAX_LENGTH = 255
 MAX_LISTED = 10

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from actions.models import Action, ActionEvent
+from actions.models.exclusions import Exclusion
 from audits.models import Audit
 from plans.models import ActionPlan
 from tests.api import Caller
@@ -120,6 +122,15 @@ def test_stored_message_keeps_the_digits_of_names() -> None:
 def test_history_groups_counts(browser: Client, db: None) -> None:
     history.record("action.skip", "a plan", caller=CallingContext(user="rosa"), details={"count": 12833})
     assert "12,833" in words_of(browser, reverse("history:list"), ENGLISH)
+
+
+@LANGUAGES
+def test_list_of_exclusions_groups_the_numbers_of_targets(
+    browser: Client, db: None, language: dict[str, str], separator: str
+) -> None:
+    Exclusion.objects.create(name="frozen", owner="rosa", targets={"servers": [str(uuid4()) for _ in range(1_033)]})
+    words = words_of(browser, reverse("exclusions:list"), language)
+    assert f"1{separator}033 {'servers' if separator == ',' else 'Server'}" in words
 
 
 @LANGUAGES
