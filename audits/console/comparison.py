@@ -10,14 +10,12 @@ from django.core.paginator import Paginator
 from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, Concat
 from django.template.defaultfilters import floatformat
-from django.utils.formats import number_format
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import TemplateView
 
 from actions.models import Action
 from actions.models.naming import resource
-from audits.console.fields import describe_scope
+from audits.console.fields import describe_interval, describe_scope
 from audits.models import Audit
 from plans.models import ActionPlan, EfficacyIndicator
 from watcher_site.console.pages import Page
@@ -194,13 +192,6 @@ def facts_of_audit(audit: Audit) -> dict[Text, Any]:
         f"{_('Parameter')} {name}": value_in_words(value) for name, value in sorted(audit.parameters.items())
     }
     return facts | parameters
-
-
-def describe_interval(audit: Audit) -> str | None:
-    """Return the interval of an audit with its unit, or its cron expression."""
-    if not audit.interval or not audit.schedule.period:
-        return audit.interval
-    return gettext("%(number)s seconds") % {"number": number_format(int(audit.interval))}
 
 
 def pair_facts(first: Mapping[Text, Any], second: Mapping[Text, Any]) -> list[Fact]:

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.utils.formats import number_format
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from audits.models import Audit
 from audits.operations.scope import compute_rules, exclusions, storage_rules
 from cluster.models import ComputeNode, HostAggregate, Pool, StorageNode, VolumeType
 from watcher_site.console.schema_fields import Choices, Formats
@@ -44,6 +46,13 @@ def describe_scope(scope: list[Any]) -> list[str]:
     rules = [*compute_rules(scope), *storage_rules(scope)]
     included = [rule for rule in rules if "exclude" not in rule]
     return [*describe_rules(included, gettext("only")), *describe_rules(exclusions(rules), gettext("except"))]
+
+
+def describe_interval(audit: Audit) -> str | None:
+    """Return the interval of an audit with its unit, or its cron expression."""
+    if not audit.interval or not audit.schedule.period:
+        return audit.interval
+    return gettext("%(number)s seconds") % {"number": number_format(int(audit.interval))}
 
 
 def describe_rules(rules: Sequence[Mapping[str, Any]], how: str) -> list[str]:

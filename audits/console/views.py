@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views import View
 from django_htmx.http import replace_url
 
-from audits.console.fields import describe_scope
+from audits.console.fields import describe_interval, describe_scope
 from audits.console.forms import AuditForm
 from audits.models import Audit
 from audits.operations.creation import create_audit
@@ -117,6 +117,7 @@ class AuditPage(FollowedPage):
             may_delete=audit.state in audit.DELETABLE,
             may_suspend=audit.audit_type == Audit.Type.CONTINUOUS and audit.state == Audit.State.ONGOING,
             may_resume=audit.state == Audit.State.SUSPENDED,
+            interval=describe_interval(audit),
             scope=describe_scope(audit.scope),
             webhook=self.request.build_absolute_uri(f"/v1/webhooks/{audit.uuid}"),
             **context,
