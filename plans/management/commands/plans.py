@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.core.management import CommandParser
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from actions.api.actions import known
 from actions.models import Action
@@ -105,9 +105,19 @@ class Suspend(Cancel):
 
 
 class Resume(Cancel):
-    name, help = "resume", "Resume a suspended plan."
+    name, help = "resume", "Resume a suspended plan, and its suspended actions."
     question = ""
     signal = Action.Signal.RESUME
+    has_effect = True
+
+    def apply(self, record: ActionPlan, **options: Any) -> None:
+        actions = record.actions.present()
+        suspended = actions.filter(Q(state=Action.State.SUSPENDED) | Q(control=Action.Signal.SUSPEND))
+        self.has_effect = record.is_suspended or suspended.exists()
+        super().apply(record, **options)
+
+    def outcome(self, record: Any) -> str:
+        return super().outcome(record) + ("" if self.has_effect else ", was not suspended")
 
 
 class SuspendRestored(Subcommand):

@@ -240,6 +240,18 @@ def test_plan_is_suspended_resumed_and_cancelled(run: Run) -> None:
     assert run("plans", "suspend", plan.uuid).status == 2
 
 
+def test_resuming_a_plan_that_is_not_suspended_says_so(run: Run) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    ended = run("plans", "resume", plan.uuid)
+    assert (ended.status, ended.output) == (0, f"action plan {plan.uuid} (nop): PENDING, was not suspended\n")
+
+
+def test_resuming_a_plan_with_a_suspended_action_reports_only_its_state(run: Run) -> None:
+    plan = make_plan({"a": []}, state="ONGOING")
+    plan.actions.update(state=Action.State.SUSPENDED)
+    assert run("plans", "resume", plan.uuid).output == f"action plan {plan.uuid} (nop): ONGOING\n"
+
+
 def test_restored_plans_are_suspended_and_counted(run: Run) -> None:
     for state in ("PENDING", "ONGOING", "CANCELLING"):
         make_plan({"a": []}, state=state)
