@@ -70,9 +70,13 @@ class OpenStack:
 
 @pytest.fixture
 def log_handlers() -> Iterator[None]:
-    """Remove the log handlers that the client adds."""
+    """Let the client log to its own handlers only, and remove these.
+
+    The client logs everything. A handler of an earlier test, whose standard error is closed, would print a traceback.
+    """
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
+    root.handlers.clear()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
