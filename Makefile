@@ -220,13 +220,13 @@ $(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/pictures/*.png)
 .conformance/installed: $(REQUIREMENTS)/conformance.txt
 	@echo "Installing the test suites of Watcher's clients in .conformance: a minute or two, the first time."
 	@$(PYTHON) -m venv --clear .conformance
-	@.conformance/bin/python -m pip install $(QUIET) --no-compile --require-hashes --requirement $<
+	@.conformance/bin/python -m pip install $(QUIET) --require-hashes --requirement $<
 	@touch $@
 
 .openstack/keystone/installed: tests/openstack/requirements.txt
 	@echo "Installing Keystone in .openstack/keystone: less than a minute, the first time."
 	@$(PYTHON) -m venv --clear .openstack/keystone
-	@.openstack/keystone/bin/python -m pip install $(QUIET) --no-compile --constraint $< keystone gunicorn
+	@.openstack/keystone/bin/python -m pip install $(QUIET) --constraint $< keystone gunicorn
 	@touch $@
 
 .data/secret-key:
