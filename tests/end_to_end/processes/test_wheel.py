@@ -75,33 +75,39 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return packages
 
 
-@pytest.fixture
-def environment(installed: Path, tmp_path: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the working directory of all processes, with the database: its migration takes most of the time."""
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="module")
+def environment(installed: Path, folder: Path) -> dict[str, str]:
     inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     return {
         **inherited,
         "PYTHONPATH": str(installed),
         "SECRET_KEY": KEY,
         "WATCHER_HTTPS": "false",
-        "DATABASE_URL": f"sqlite:///{tmp_path}/watcher.sqlite3",
+        "DATABASE_URL": f"sqlite:///{folder}/watcher.sqlite3",
     }
 
 
-def test_command_of_the_wheel_prepares_a_site(installed: Path, environment: dict[str, str], tmp_path: Path) -> None:
+def test_command_of_the_wheel_prepares_a_site(installed: Path, environment: dict[str, str], folder: Path) -> None:
     command = [sys.executable, str(installed / "bin" / "watcher-site"), "prepare"]
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     assert "Log in as" in ended.stdout
 
 
-@pytest.fixture
-def address(installed: Path, environment: dict[str, str], tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def address(installed: Path, environment: dict[str, str], folder: Path) -> Iterator[str]:
     """Return the address of a web process that runs from the wheel."""
     migrate = [sys.executable, str(installed / "bin" / "watcher-site"), "migrate", "--verbosity", "0"]
-    subprocess.run(migrate, cwd=tmp_path, env=environment, check=True)
+    subprocess.run(migrate, cwd=folder, env=environment, check=True)
     port = free_port_number()
     command = [sys.executable, "-m", "gunicorn", "--config", "python:watcher_site.gunicorn"]
-    with subprocess.Popen(command, cwd=tmp_path, env=environment | {"PORT": str(port)}) as server:
+    with subprocess.Popen(command, cwd=folder, env=environment | {"PORT": str(port)}) as server:
         try:
             wait_for(lambda: fetch(f"http://127.0.0.1:{port}/healthz"))
             yield f"http://127.0.0.1:{port}"

@@ -7,7 +7,7 @@ from django.test import Client
 from tests.api import Caller
 from tests.builders import make_plan, make_server
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.any_database, pytest.mark.django_db]
 
 
 def test_root_shows_the_newest_version(client: Client) -> None:

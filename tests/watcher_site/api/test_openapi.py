@@ -14,7 +14,7 @@ from drf_spectacular import validation
 from tests.api import Caller, fault
 from watcher_site.api import versions
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.any_database, pytest.mark.django_db]
 
 EVERY_VERSION = [versions.format_version(version) for version in versions.HISTORY]
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from tests.api import Caller, fault
 from watcher_site.api import versions
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.any_database, pytest.mark.django_db]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,8 @@ from watcher_site.models import HistoryEntry, Subscription
 from watcher_site.request_context import CallingContext
 from watcher_site.templatetags.names import INVISIBLE_IN_HTML, mark_invisible
 
+pytestmark = pytest.mark.any_database
+
 # An override of the direction, an escape sequence, and HTML.
 HOSTILE = "web\u202egnp.\x1b[31m<b>\u2066"
 

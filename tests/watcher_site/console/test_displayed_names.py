@@ -26,6 +26,8 @@ from watcher_site.console.naming import name_objects
 from watcher_site.templatetags.console import ago, brief, head, linked, shortened
 from watcher_site.templatetags.names import name, visible
 
+pytestmark = pytest.mark.any_database
+
 
 @pytest.mark.django_db
 def test_uuid_in_a_message_links_to_its_object() -> None:

@@ -11,6 +11,8 @@ from django.urls import reverse
 from watcher_site.accounts.projects import add_member
 from watcher_site.templatetags.navigation import GROUPS, Place, find_place
 
+pytestmark = pytest.mark.any_database
+
 CURRENT = re.compile(r'aria-current="page"[^>]*>([^<]*)</a>')
 
 

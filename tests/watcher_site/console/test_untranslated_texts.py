@@ -22,7 +22,7 @@ from tests.plans.inline import run_waiting
 from watcher_site.history.recording import record_refusal
 from watcher_site.request_context import CallingContext, on_behalf_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.any_database, pytest.mark.django_db]
 # The elements whose texts are the site's own; others also have names, messages and words of the API.
 CHECKED = {"label", "legend", "h2", "h3", "th", "button", "summary"}
 # The classes of elements with stored messages.

@@ -16,7 +16,7 @@ from pytest_django import Settings
 from tests.repository.test_documentation import ROOT, headings_of, slug
 from watcher_site.documentation.pages import find_sections
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.any_database, pytest.mark.django_db]
 SECTION = (
     '<section id="{anchor}"><h1>{title}<a class="headerlink" href="#{anchor}">¶</a></h1><p>{text}</p>{more}</section>'
 )

@@ -26,6 +26,8 @@ from watcher_site.request_context import CallingContext
 from watcher_site.templatetags.console import amount, gigabytes
 from watcher_site.templatetags.names import ELEMENT
 
+pytestmark = pytest.mark.any_database
+
 GERMAN = {"Accept-Language": "de-DE,de;q=0.9"}
 ENGLISH = {"Accept-Language": "en"}
 LANGUAGES = pytest.mark.parametrize(("language", "separator"), [(ENGLISH, ","), (GERMAN, ".")], ids=["en", "de"])
