@@ -37,7 +37,7 @@ run: install
 # wait: those of end-to-end, with twice as many, for almost half of the time.
 test end-to-end: export WATCHER_TEST_DATABASE = $(DATABASE)
 test end-to-end: export WATCHER_TEST_ONLY_DATABASE = $(ONLY_DATABASE)
-test: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 1)")
+test: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(os.cpu_count() + 2)")
 end-to-end: export PROCESSES ?= $(shell $(PYTHON) -c "import os; print(2 * os.cpu_count() + 1)")
 PYTEST = $(TOOLS) exec $(ENVIRONMENT) -m pytest -p no:schemathesis --numprocesses $(PROCESSES) --dist worksteal
 
