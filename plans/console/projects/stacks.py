@@ -28,7 +28,7 @@ from watcher_site.messages import translate_message
 
 class OwnStackTable(StackTable):
     name = tables.Column(linkify=("projects:stack", {"uuid": tables.A("uuid")}))
-    status_reason = tables.Column(accessor="shown_reason", verbose_name=_("reason"), orderable=False)
+    status_reason = tables.Column(accessor="shown_reason", verbose_name=_("reason"), orderable=False, default="")
 
     class Meta:
         model = Stack

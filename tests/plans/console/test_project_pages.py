@@ -104,8 +104,8 @@ def test_pages_show_records_of_the_members_projects_without_hosts(member: Client
         assert ("acme" in text, HOST in text) == (True, False), path
 
 
-@pytest.mark.parametrize("page", ["clusters", "cluster"])
-def test_tables_of_clusters_without_a_reason_have_no_column_for_it(member: Client, records: Any, page: str) -> None:
+@pytest.mark.parametrize("page", ["clusters", "cluster", "stacks"])
+def test_tables_of_records_without_a_reason_have_no_column_for_it(member: Client, records: Any, page: str) -> None:
     arguments = [records["acme"]["cluster"].uuid] if page == "cluster" else []
     text = member.get(reverse(f"projects:{page}", args=arguments)).content.decode()
     assert 'data-label="Status"' in text
