@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from runpy import run_path
 from subprocess import CompletedProcess
 from tempfile import TemporaryDirectory
 
@@ -13,6 +12,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from tests.processes import ROOT
+from tests.watcher_site.settings_file import read_settings
 from tests.watcher_site.site_process import KEY, run
 from watcher_site.configuration.environment import (
     find_shared,
@@ -132,12 +132,12 @@ NUMBERS = sorted(
 def test_table_without_an_equals_sign_is_refused_with_the_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "migrate")
     with pytest.raises(ImproperlyConfigured, match=f"^{name}: must name "):
-        run_path(str(SETTINGS))
+        read_settings()
 
 
 def test_host_name_with_an_underscore_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CELERY_BROKER_URL", "amqp://watcher:secret@message_broker:5672//")
-    assert run_path(str(SETTINGS))["CELERY_BROKER_URL"] == "amqp://watcher:secret@message_broker:5672//"
+    assert read_settings()["CELERY_BROKER_URL"] == "amqp://watcher:secret@message_broker:5672//"
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -149,7 +149,7 @@ def test_invalid_or_negative_number_is_refused_with_its_range(
     monkeypatch.setenv("WATCHER_TRACING", "true")
     monkeypatch.setenv(name, value)
     with pytest.raises(ImproperlyConfigured, match=rf"^{name}: must be a (whole )?number from (-1|[0-9.]+) to [0-9]+"):
-        run_path(str(SETTINGS))
+        read_settings()
 
 
 @pytest.mark.parametrize(("name", "value"), [("SECRET_KEY", "short"), ("PORT", "eighty"), ("WATCHER_DEMO", "maybe")])
@@ -270,7 +270,7 @@ def test_connect_timeout_has_a_default_that_the_url_can_change(
     query: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", f"postgres://watcher@db.example.org/watcher{query}")
-    options = run_path(str(SETTINGS))["DATABASES"]["default"]["OPTIONS"]
+    options = read_settings()["DATABASES"]["default"]["OPTIONS"]
     assert int(options["connect_timeout"]) == expected
 
 

@@ -2,13 +2,12 @@
 
 import sys
 from pathlib import Path
-from runpy import run_path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from tests.processes import ROOT
 from tests.watcher_site.keystone.identity import Keystone
+from tests.watcher_site.settings_file import read_settings
 from tests.watcher_site.site_process import run
 from watcher_site.configuration.keystone import ROLES, read_keystone_file, read_roles, read_token_sources
 
@@ -143,7 +142,7 @@ def test_invalid_role_table_is_refused(value: str, monkeypatch: pytest.MonkeyPat
 def test_default_token_source_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WATCHER_AUTH", FILE, "WATCHER_KEYSTONE_ROLES"):
         monkeypatch.delenv(name, raising=False)
-    settings = run_path(str(ROOT / "watcher_site" / "settings.py"))
+    settings = read_settings()
     assert (settings["TOKEN_SOURCES"], settings["KEYSTONE_ROLES"]) == (["local"], dict(ROLES))
 
 
