@@ -194,7 +194,7 @@ install-dev:
 	@$(PIP_SITE)
 	@touch .venv/installed $@
 
-$(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/pictures/*.png) CHANGELOG.md | .venv/installed$(EXTRA)
+$(DOCUMENTATION)/last_build: $(wildcard docs/*.md docs/*.py docs/pictures/*) CHANGELOG.md | .venv/installed$(EXTRA)
 	@echo "Building the documentation."
 	@rm -rf $(DOCUMENTATION)
 	@$(ENVIRONMENT) -m sphinx --quiet --builder json docs $(DOCUMENTATION)

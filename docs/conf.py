@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 project = "Watcher Site"
-extensions = ["myst_parser", "generated_reference", "transition_tables"]
+extensions = ["myst_parser", "generated_reference", "state_diagrams"]
 # The anchors of headings are those that other renderers of Markdown make.
 myst_heading_anchors = 4
 # Pages are rendered in light and dark by the console's own style sheet.

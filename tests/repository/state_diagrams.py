@@ -1,7 +1,7 @@
 """Draw the state machines of the models in docs/architecture.md, as Mermaid diagrams.
 
-``python -m tests.repository.state_diagrams`` rewrites the page: each diagram with the comment
-``%% states of <app>.<Model>``.
+``python -m tests.repository.state_diagrams`` rewrites each diagram of the page, which has the comment
+``%% states of <app>.<Model>``, and its picture in docs/pictures/, which contains the text that it was drawn from.
 """
 
 import os
@@ -11,12 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape, unescape
 
 import django
 from django.apps import apps
 from django_fsm import FSMField
 
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+PICTURES = PAGE.parent / "pictures"
+SOURCE = re.compile(r"<metadata>(.*?)</metadata>", re.DOTALL)
+# Labels in HTML are cut where the fonts of the reader are wider.
+OPTIONS = {"fontFamily": "Arial, Helvetica, sans-serif", "htmlLabels": False, "state": {"useMaxWidth": False}}
 BLOCK = re.compile(r"^```mermaid\nstateDiagram-v2\n    %% states of ([\w.]+)\n.*?^```$", re.DOTALL | re.MULTILINE)
 # A transition from at least this number of states has one arrow, from a box that lists them.
 MANY = 4
@@ -129,7 +134,32 @@ def with_diagrams(page: str) -> str:
     return BLOCK.sub(lambda found: diagrams[found[1]], page)
 
 
+def picture_of(model: str) -> Path:
+    return PICTURES / f"states-{model.lower().replace('.', '-')}.svg"
+
+
+def source_of(picture: Path) -> str:
+    """Return the Mermaid text that a picture was drawn from."""
+    (found,) = SOURCE.findall(picture.read_text())
+    return unescape(found)
+
+
+def draw_picture(picture: Path, source: str) -> None:
+    # Its renderer is not available for each processor.
+    import mermaidx
+
+    element, rest = mermaidx.render(source, theme="neutral", config=OPTIONS).svg().split(">", 1)
+    picture.write_text(f"{element}><metadata>{escape(source)}</metadata>{rest}\n")
+
+
+def main() -> None:
+    text = with_diagrams(PAGE.read_text())
+    PAGE.write_text(text)
+    for block in BLOCK.finditer(text):
+        draw_picture(picture_of(block[1]), block[0].removeprefix("```mermaid\n").removesuffix("```"))
+
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
-    PAGE.write_text(with_diagrams(PAGE.read_text()))
+    main()

@@ -1,4 +1,4 @@
-"""The tables in which the built documentation shows the state diagrams."""
+"""The pictures and tables in which the built documentation shows the state diagrams."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -24,7 +24,7 @@ MakeTable = Callable[[str], nodes.table]
 @pytest.fixture
 def make_table(monkeypatch: pytest.MonkeyPatch) -> MakeTable:
     monkeypatch.syspath_prepend(ROOT / "docs")
-    found: MakeTable = import_module("transition_tables").make_table
+    found: MakeTable = import_module("state_diagrams").make_table
     return found
 
 
@@ -45,6 +45,13 @@ def test_transitions_of_a_state_are_adjacent_rows(make_table: MakeTable) -> None
 def test_table_has_the_model_as_caption(make_table: MakeTable) -> None:
     (caption,) = make_table(DIAGRAM).findall(nodes.title)
     assert caption.astext() == "Transitions of plans.ActionPlan"
+
+
+@pytest.mark.parametrize("block", find_blocks("docs/architecture.md", "## States", language="mermaid"))
+def test_each_diagram_of_the_documentation_has_a_picture(monkeypatch: pytest.MonkeyPatch, block: Block) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    picture = import_module("state_diagrams").make_image(block.text)
+    assert (ROOT / "docs" / picture["uri"]).is_file()
 
 
 @pytest.mark.parametrize("block", find_blocks("docs/architecture.md", "## States", language="mermaid"))

@@ -1,6 +1,7 @@
-"""A Sphinx extension that shows the state diagrams as tables of their transitions.
+"""A Sphinx extension that shows each state diagram as a picture, with a table of its transitions.
 
-Hosts of repositories draw the Mermaid text. The renderer is a script of 3 MB, which the site does not serve.
+Hosts of repositories draw the Mermaid text. The renderer is a script of 3 MB, which the site does not serve:
+``python -m tests.repository.state_diagrams`` makes the pictures.
 """
 
 import re
@@ -18,14 +19,25 @@ BEGINNING = "[*]"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("doctree-read", replace_diagrams)
+    # Before the images of the page are collected.
+    app.connect("doctree-read", replace_diagrams, priority=400)
     return {"parallel_read_safe": True}
 
 
 def replace_diagrams(app: Sphinx, document: nodes.document) -> None:
     for block in list(document.findall(nodes.literal_block)):
         if block.get("language") == "mermaid":
-            block.replace_self(make_table(block.astext()))
+            block.replace_self([make_image(block.astext()), make_table(block.astext())])
+
+
+def make_image(diagram: str) -> nodes.image:
+    (model,) = MODEL.findall(diagram)
+    return nodes.image("", uri=picture_name(model), alt=f"State diagram of {model}, with the transitions of the table")
+
+
+def picture_name(model: str) -> str:
+    """Return the path of the picture of a model in docs/."""
+    return f"pictures/states-{nodes.make_id(model)}.svg"
 
 
 def make_table(diagram: str) -> nodes.table:
