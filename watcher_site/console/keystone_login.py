@@ -51,9 +51,12 @@ class KeystoneLoginForm(forms.Form):
         label=_("Username"), max_length=255, widget=forms.TextInput({"autocomplete": "username", "autofocus": True})
     )
     password = forms.CharField(
-        strip=False, max_length=4096, widget=forms.PasswordInput({"autocomplete": "current-password"})
+        label=_("Password"),
+        strip=False,
+        max_length=4096,
+        widget=forms.PasswordInput({"autocomplete": "current-password"}),
     )
-    domain = forms.CharField(max_length=64)
+    domain = forms.CharField(label=_("Domain"), max_length=64)
 
     refusal: LoginsLimited | KeystoneUnavailable | None = None
     unscoped: Granted

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import resolve, reverse
 from django.utils import translation
+from pytest_django import Settings
 
 from actions.models import Action
 from actions.operations.skipping import skip_action
@@ -121,6 +122,15 @@ def test_all_labels_and_headings_of_the_console_are_translatable(brackets: None,
     }
     assert len(shown) > 60
     assert found == {}
+
+
+@pytest.mark.parametrize("name", ["login", "login-keystone"])
+def test_all_labels_of_the_login_pages_are_translatable(
+    name: str, brackets: None, client: Client, settings: Settings
+) -> None:
+    settings.KEYSTONE_URL = "https://keystone.example.org/v3"
+    found = Texts(client.get(reverse(name)).content.decode()).found
+    assert [text for text in found if WORD.search(text)] == []
 
 
 def make_messages() -> list[ActionPlan]:
