@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
 from tests.clearing import disable_synchronous_commit, save_migrated_rows
 from tests.database import is_sqlite
@@ -67,6 +70,22 @@ def empty_database(folder: Path) -> Iterator[None]:
     finally:
         drop_database(name)
         use(former)
+
+
+def migrate_without_squashes(*targets: tuple[str, str]) -> Any:
+    """Apply migrations that squashed ones replace to an empty database, and return the models of this state."""
+    executor = MigrationExecutor(connection)
+    executor.loader.replace_migrations = False
+    executor.loader.build_graph()
+    executor.migrate(list(targets))
+    return executor.loader.project_state(list(targets)).apps
+
+
+def newest_migration(app: str) -> tuple[str, str]:
+    """Return the newest migration of an app, in place of the squashed one that replaces it."""
+    loader = MigrationLoader(connection)
+    (newest,) = loader.graph.leaf_nodes(app)
+    return (loader.graph.nodes[newest].replaces or [newest])[-1]
 
 
 def find_file(folder: Path) -> Path:

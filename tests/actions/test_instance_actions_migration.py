@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from actions.models import InstanceAction
-from tests.migrated_database import empty_database
+from tests.migrated_database import empty_database, migrate_without_squashes
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -20,11 +20,8 @@ BEGUN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 @pytest.fixture
 def former(db: None, tmp_path: Path) -> Iterator[Any]:
     """Yield the models before the migration, in a database of their own."""
-    before = [("actions", "0012_instance_actions")]
     with empty_database(tmp_path):
-        executor = MigrationExecutor(connection)
-        executor.migrate(before)
-        yield executor.loader.project_state(before).apps
+        yield migrate_without_squashes(("actions", "0012_instance_actions"))
 
 
 def test_migration_records_started_actions_that_name_a_server(former: Any) -> None:
@@ -42,8 +39,7 @@ def test_migration_records_started_actions_that_name_a_server(former: Any) -> No
     add("stop", attempt=0)
     add("stop", resource="no UUID")
     add("nop")
-    executor = MigrationExecutor(connection)
-    executor.migrate([("actions", "0013_former_instance_actions")])
+    MigrationExecutor(connection).migrate([("actions", "0013_former_instance_actions")])
     assert list(InstanceAction.objects.order_by("pk").values_list("action", "verb", "request_id", "start_time")) == [
         (moved.pk, "live-migration", f"req-{moved.uuid}", BEGUN),
         (stopped.pk, "stop", f"req-{stopped.uuid}", stopped.created_at),

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from tests.migrated_database import empty_database
+from tests.migrated_database import empty_database, migrate_without_squashes
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
@@ -19,10 +19,7 @@ def own_database(db: None, tmp_path: Path) -> Iterator[None]:
 
 
 def test_existing_actions_get_the_names_and_targets_of_new_ones() -> None:
-    executor = MigrationExecutor(connection)
-    before = [("actions", "0002_reason_of_skip"), ("plans", "0001_initial")]
-    executor.migrate(before)
-    apps = executor.loader.project_state(before).apps
+    apps = migrate_without_squashes(("actions", "0002_reason_of_skip"), ("plans", "0001_initial"))
     plan = apps.get_model("plans", "ActionPlan").objects.create()
     actions = apps.get_model("actions", "Action").objects
     with_target = actions.create(action_plan=plan, action_type="stop", input_parameters={"resource_id": "a server"})

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
-from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
@@ -18,6 +17,7 @@ from pytest_django import Settings
 from cluster.models import Synchronization
 from tests.api import Caller
 from tests.broker import BROKER_URL, NO_BROKER_URL
+from tests.migrated_database import newest_migration
 from watcher_site.api.resources import health
 from watcher_site.models import Service
 from watcher_site.outbox.writing import listeners
@@ -41,11 +41,6 @@ class LostConnection:
         raise OperationalError('connection to server at "10.1.2.3", port 5432 failed: user watcher')
 
 
-def newest_migration() -> tuple[str, str]:
-    (newest,) = MigrationLoader(connection).graph.leaf_nodes("plans")
-    return newest
-
-
 def test_liveness_requires_no_database(client: Client) -> None:
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
@@ -57,16 +52,16 @@ def test_site_is_ready_when_the_database_answers(client: Client, db: None) -> No
 
 
 def test_site_is_not_ready_while_a_migration_is_missing(client: Client, db: None) -> None:
-    MigrationRecorder(connection).record_unapplied(*newest_migration())
+    MigrationRecorder(connection).record_unapplied(*newest_migration("plans"))
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "Migrations are not applied.")
 
 
 def test_site_becomes_ready_when_the_last_migration_is_applied(client: Client, db: None) -> None:
     recorder = MigrationRecorder(connection)
-    recorder.record_unapplied(*newest_migration())
+    recorder.record_unapplied(*newest_migration("plans"))
     client.get("/readyz")
-    recorder.record_applied(*newest_migration())
+    recorder.record_applied(*newest_migration("plans"))
     assert client.get("/readyz").status_code == 200
 
 

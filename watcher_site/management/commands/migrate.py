@@ -1,15 +1,35 @@
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from django.core.management import CommandError
 from django.core.management.commands import migrate
 from django.db import connections
+from django.db.migrations.exceptions import AmbiguityError
+from django.db.migrations.loader import MigrationLoader
 
 from watcher_site.database.migration_locks import LONGEST_WAIT, lock_waits_of, until_locked
 
 
 class Command(migrate.Command):
-    """Django's command, which here waits for locks without blocking the processes that use the tables."""
+    """Django's command, which here waits for locks without blocking the processes that use the tables.
+
+    It refuses a migration that a squashed one replaces in this database. To migrate back to it, Django's command would
+    unapply both.
+    """
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with lock_waits_of(connections[options["database"]], LONGEST_WAIT):
+        connection = connections[options["database"]]
+        if options["migration_name"]:
+            require_no_squash(connection, options["app_label"], options["migration_name"])
+        with lock_waits_of(connection, LONGEST_WAIT):
             until_locked()(partial(super().handle, *args, **options))
+
+
+def require_no_squash(connection: Any, app: str, name: str) -> None:
+    loader = MigrationLoader(connection)
+    with suppress(AmbiguityError, KeyError):  # Django's command reports these names, or knows them, as zero.
+        key = app, loader.get_migration_by_prefix(app, name).name
+        for squash in loader.replacements.values():
+            if key in squash.replaces and key not in loader.graph.nodes:
+                raise CommandError(f"{squash.name} replaces the migration {app}.{key[1]}: name it instead.")
