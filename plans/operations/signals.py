@@ -9,6 +9,7 @@ from actions.models import Action
 from actions.operations.signals import signal_actions
 from plans.messages import SUSPENDED_AFTER_RESTORE
 from plans.models import ActionPlan
+from plans.models.querysets import ActionPlanQuerySet
 from plans.models.refusals import PLAN_STATES, PlanOperation, is_plan_allowing, plan_conflict
 from watcher_site.history import record, record_many
 from watcher_site.state_machine import TransitionNotAllowed
@@ -59,6 +60,12 @@ def suspend_or_resume(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
     record("action_plan.signal", current, details={"signal": signal})
 
 
+def restored_plans() -> ActionPlanQuerySet:
+    """Select the plans that would continue in a restored database, except plans that already have its message."""
+    affected = ActionPlan.objects.present().filter(state__in=PLAN_STATES[PlanOperation.SUSPEND])
+    return affected.exclude(status_message=SUSPENDED_AFTER_RESTORE.text)
+
+
 @transaction.atomic
 def suspend_restored_plans(by: str) -> list[ActionPlan]:
     """Suspend all plans that would continue in a restored database, and return them.
@@ -67,8 +74,7 @@ def suspend_restored_plans(by: str) -> list[ActionPlan]:
     the operation can be repeated. The number of statements does not depend on the number of plans and actions.
     """
     text, now = SUSPENDED_AFTER_RESTORE.text, timezone.now()
-    affected = ActionPlan.objects.present().filter(state__in=PLAN_STATES[PlanOperation.SUSPEND])
-    plans = list(affected.exclude(status_message=text).order_by("pk").locked())
+    plans = list(restored_plans().order_by("pk").locked())
     if plans:
         keys = [plan.pk for plan in plans]
         begun = Action.objects.present().filter(action_plan__in=keys).select_related("action_plan")

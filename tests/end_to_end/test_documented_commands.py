@@ -314,9 +314,9 @@ def test_plans_of_a_restored_backup_are_reviewed_by_command(in_process: Command,
     plan.launch()
     suspended = read_text("docs/operating.md", "### Restoring a backup", number=1)
     reviewed = read_text("docs/operating.md", "### Restoring a backup", number=2)
-    # Without a terminal, a cancellation requires the option.
+    # Without a terminal, a suspension of all plans and a cancellation require the option.
     reviewed = reviewed.replace("cancel PLAN", "cancel PLAN --yes").replace("PLAN", str(plan.uuid))
-    for _, *words in shell_commands(suspended + reviewed):
+    for _, *words in shell_commands(suspended.replace("restored", "restored --yes") + reviewed):
         ended = in_process(*words)
         assert (ended.status, ended.errors) == (STATUSES.get(" ".join(words[:2]), 0), ""), words
     assert ActionPlan.objects.get().state == "CANCELLED"

@@ -155,7 +155,7 @@ def test_site_restored_to_the_moment_before_a_mistake_continues_its_plans_when_t
     server.archive_log()
     server.restore(base, moment)
     plans = "SELECT state, deleted_at FROM plans_actionplan ORDER BY id"
-    run(server, "plans", "suspend-restored")
+    run(server, "plans", "suspend-restored", "--yes")
     run_plans(server)
     assert server.execute(plans) == [("SUCCEEDED", None), ("PENDING", None)]
     run(server, "plans", "resume", str(started.uuid))

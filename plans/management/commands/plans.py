@@ -16,7 +16,7 @@ from plans.applier.foreground import Display, follow_plan
 from plans.management.commands import preflight_plan, schedule_plan
 from plans.models import ActionPlan
 from plans.operations.approval import approve_plan, withdraw_approval
-from plans.operations.signals import signal_plan, suspend_restored_plans
+from plans.operations.signals import restored_plans, signal_plan, suspend_restored_plans
 from plans.planning.continuation import continue_plan
 from plans.planning.scheduling import schedule
 from plans.preflight import Prospect
@@ -27,7 +27,15 @@ from watcher_site.processes import commands
 from watcher_site.processes.command_line import OUT_OF_ORDER
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.state_machine import TransitionNotAllowed
-from watcher_site.terminal.groups import CommandGroup, ListObjects, Operation, ShowObject, Subcommand
+from watcher_site.terminal.groups import (
+    CommandGroup,
+    ListObjects,
+    Operation,
+    ShowObject,
+    Subcommand,
+    add_confirmation,
+    require_confirmation,
+)
 from watcher_site.terminal.output import CSV, JSON, TABLE, decode, to_json
 from watcher_site.terminal.resources import Filter, Resource
 
@@ -128,16 +136,23 @@ class SuspendRestored(Subcommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        add_confirmation(parser)
         self.add_format(parser, default=None)
         commands.add_person(parser)
 
     def handle(self, **options: Any) -> str | None:
+        if number := restored_plans().count():
+            require_confirmation(f"Suspend {plans_in_words(number)}?", options["yes"])
         suspended = suspend_restored_plans(options["person"])
         if not options["format"]:
-            return f"{len(suspended)} action plan{'' if len(suspended) == 1 else 's'} suspended"
+            return f"{plans_in_words(len(suspended))} suspended"
         rows = self.resource.rows(plan.pk for plan in suspended)
         self.printer(options).print_list([rows], self.resource.columns, is_chosen=False)
         return None
+
+
+def plans_in_words(number: int) -> str:
+    return f"{number} action plan{'' if number == 1 else 's'}"
 
 
 class Continue(PlanOperation):

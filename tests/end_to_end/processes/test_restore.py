@@ -146,7 +146,7 @@ def test_restored_site_continues_a_suspended_plan_after_it_is_resumed(backup: Ba
     applier.wait(PATIENCE)
     backup.dump()
     backup.restore()
-    assert run("plans", "suspend-restored", DATABASE_URL=backup.url) == "1 action plan suspended\n"
+    assert run("plans", "suspend-restored", "--yes", DATABASE_URL=backup.url) == "1 action plan suspended\n"
     run_once("run_applier", DATABASE_URL=backup.url)
     # The interrupted action is suspended, and not recovered.
     states = "SELECT state, attempt FROM actions_action ORDER BY id"

@@ -255,14 +255,37 @@ def test_resuming_a_plan_with_a_suspended_action_reports_only_its_state(run: Run
 def test_restored_plans_are_suspended_and_counted(run: Run) -> None:
     for state in ("PENDING", "ONGOING", "CANCELLING"):
         make_plan({"a": []}, state=state)
-    assert run("plans", "suspend-restored", "--as", "olga").output == "2 action plans suspended\n"
-    assert run("plans", "suspend-restored").output == "0 action plans suspended\n"
+    assert run("plans", "suspend-restored", "--yes", "--as", "olga").output == "2 action plans suspended\n"
     assert set(HistoryEntry.objects.values_list("user", "deed")) == {("olga", "action_plan.signal")}
+
+
+@pytest.mark.parametrize(("answer", "status", "is_suspended"), [("y\n", 0, True), ("\n", 1, False)])
+def test_suspension_of_restored_plans_at_a_terminal_requires_confirmation(
+    run: Run, monkeypatch: pytest.MonkeyPatch, answer: str, status: int, *, is_suspended: bool
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin.readline", lambda: answer, raising=False)
+    ended = run("plans", "suspend-restored")
+    assert (ended.status, again(plan).is_suspended) == (status, is_suspended)
+    assert "Suspend 1 action plan? [y/N]" in ended.errors
+
+
+def test_suspension_of_restored_plans_without_a_terminal_requires_yes(run: Run) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    ended = run("plans", "suspend-restored")
+    assert (ended.status, "--yes" in ended.errors, again(plan).is_suspended) == (2, True, False)
+
+
+def test_suspension_of_restored_plans_requires_no_confirmation_if_there_are_none(run: Run) -> None:
+    make_plan({"a": []}, state="PENDING")
+    run("plans", "suspend-restored", "--yes")
+    assert run("plans", "suspend-restored") == (0, "0 action plans suspended\n", "")
 
 
 def test_restored_plans_are_printed_in_a_format(run: Run) -> None:
     plan = make_plan({"a": []}, state="PENDING")
-    (printed,) = cast("list[dict[str, str]]", run("plans", "suspend-restored", "--format", "json").json)
+    (printed,) = cast("list[dict[str, str]]", run("plans", "suspend-restored", "--yes", "--format", "json").json)
     assert (printed["uuid"], printed["title"]) == (str(plan.uuid), "nop")
     assert printed["status_message"].startswith("Suspended after a restore")
 
