@@ -24,6 +24,7 @@ from plans.planning.scheduling import explain_waiting
 from watcher_site.console.naming import add_names
 from watcher_site.models import Service
 from watcher_site.processes.command_line import INTERRUPTED
+from watcher_site.refusals import NotFound
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.terminal.output import STYLES
 
@@ -277,7 +278,7 @@ class ForegroundApplier(Applier):
         plan = self.plans.get()
         try:
             plan.abandon(self.by)
-        except (TransitionNotAllowed, ConcurrentTransition):
+        except (NotFound, TransitionNotAllowed, ConcurrentTransition):
             self.display.print(f"Not cancelled: the action plan is {self.plans.get().state}.")
         self.poll_soon()
 

@@ -24,7 +24,7 @@ from watcher_site.models import Service
 from watcher_site.monitoring.metrics import action_plan_seconds
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.request_context import CallingContext, seal, unseal
-from watcher_site.state_machine import StatefulModel
+from watcher_site.state_machine import ConcurrentTransition, StatefulModel
 from watcher_site.windows.maintenance import Window
 from watcher_site.windows.wall_clock import read_window, read_zone
 
@@ -313,6 +313,7 @@ class ActionPlan(StatefulModel):
                 transaction that creates them, because nobody could approve these before.
 
         Raises:
+            NotFound: the plan was deleted meanwhile.
             TransitionNotAllowed, ConcurrentTransition: the plan is not RECOMMENDED, or it changed its state or its
                 approval meanwhile.
             Conflict: no other user has approved the start; its maintenance window is over; or the objects of its
@@ -325,7 +326,7 @@ class ActionPlan(StatefulModel):
         self.context = seal(caller) if caller else None
         if caller:
             self.started_by, self.project_id = caller.get("user"), caller.get("project")
-        self.save_state(*entries_of("action_plan.start", self), guards=guards)
+        self.save_requested_state(*entries_of("action_plan.start", self), guards=guards)
         require_current_actions(self.actions)
 
     def require_approval(self, caller: CallingContext) -> dict[str, Any]:
@@ -341,19 +342,33 @@ class ActionPlan(StatefulModel):
         Skipped actions stay SKIPPED. The status message of a plan that ends here lists them.
 
         Raises:
+            NotFound: the plan was deleted meanwhile.
             TransitionNotAllowed, ConcurrentTransition: the plan is final, or changed its state meanwhile.
         """
         message = PLAN_CANCELLED_BY_USER.fill(user=by)
         if self.state == self.State.ONGOING:
             self.request_cancel(message)
-            self.save_state()
+            self.save_requested_state()
         else:
             # Skips lock the same row: a concurrent skip is either committed before, or refused.
             type(self).objects.locked().filter(pk=self.pk).first()
             self.cancel(summarize(self.actions.all(), self.actions.count_states(), message) or message)
-            self.save_state()
+            self.save_requested_state()
             self.actions.cancel_pending(CANCELLED_WITH_PLAN_BY_USER.fill(user=by))
         record("action_plan.cancel", self)
+
+    def save_requested_state(self, *records: models.Model, guards: dict[str, Any] | None = None) -> None:
+        """Write a transition that a user requested, as `save_state`.
+
+        Raises:
+            NotFound: the plan was deleted meanwhile.
+            ConcurrentTransition: the plan changed otherwise, as for `save_state`.
+        """
+        try:
+            self.save_state(*records, guards=guards)
+        except ConcurrentTransition:
+            type(self).objects.find(self.uuid)
+            raise
 
     @transaction.atomic
     def choose_on_failure(self, value: str) -> None:

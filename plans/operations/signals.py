@@ -29,7 +29,7 @@ def signal_plan(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
     Raises:
         NotFound: the plan was deleted.
         Conflict: the state of the plan does not allow the signal.
-        ConcurrentTransition: the plan became final meanwhile.
+        ConcurrentTransition: the plan changed its state meanwhile.
     """
     if signal != Signal.CANCEL:
         return suspend_or_resume(plan, signal, by)

@@ -30,7 +30,7 @@ from watcher_site.console.paging import LimitedRows, drop_unknown_page_size
 from watcher_site.database.consistent_reads import consistent_reads
 from watcher_site.history.recording import PERMISSION_DENIED, describe_refusal, is_recorded, record_refusal
 from watcher_site.messages import Text, translate_message
-from watcher_site.refusals import Conflict, Invalid, Refused, worded
+from watcher_site.refusals import Conflict, Invalid, NotFound, Refused, worded
 from watcher_site.state_machine import ConcurrentTransition, TransitionNotAllowed
 from watcher_site.templatetags.console import ago
 from watcher_site.templatetags.names import mark_invisible
@@ -304,12 +304,19 @@ def perform_with_message(view: OperationView, record: Model | None) -> bool:
 
 
 def describe_problem(view: OperationView, problem: Exception, record: Model | None) -> str:
+    if isinstance(problem, NotFound | ConcurrentTransition) and record and is_gone(view, record):
+        return CANNOT % {"verb": view.verb, "why": _("it was deleted.")}
     if isinstance(problem, Refused):
         return translate_message(str(problem))
     if isinstance(problem, ConcurrentTransition):
         why = _("the state changed at the same time. Reload the page and try again.")
         return CANNOT % {"verb": view.verb, "why": why}
     return CANNOT % {"verb": view.verb, "why": describe_state(record)}
+
+
+def is_gone(view: OperationView, record: Model) -> bool:
+    """Return whether a record that the view has read was deleted meanwhile."""
+    return not view.get_queryset().filter(pk=record.pk).exists()
 
 
 def describe_state(record: Any) -> str:

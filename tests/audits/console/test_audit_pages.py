@@ -145,6 +145,19 @@ def test_pending_audit_is_cancelled(administrator: Client) -> None:
     assert Audit.objects.get().state == "CANCELLED"
 
 
+def test_cancellation_of_an_audit_that_was_deleted_after_the_lookup_says_so(
+    administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    abandon = Audit.abandon
+
+    def delete_and_abandon(audit: Audit) -> None:
+        Audit.objects.filter(pk=audit.pk).soft_delete()
+        abandon(audit)
+
+    monkeypatch.setattr(Audit, "abandon", delete_and_abandon)
+    assert "Cannot cancel the audit: it was deleted." in press(administrator, "cancel", make_audit())
+
+
 def test_cancellation_of_a_finished_audit_is_refused_with_the_reason(administrator: Client) -> None:
     text = press(administrator, "cancel", make_audit(state="SUCCEEDED"))
     assert "Cannot cancel the audit: it is already SUCCEEDED." in text

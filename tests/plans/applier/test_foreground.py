@@ -198,6 +198,23 @@ def test_plan_that_ended_before_the_answer_is_not_cancelled(
     assert shown.getvalue() == "Not cancelled: the action plan is SUCCEEDED.\n"
 
 
+def test_plan_that_ended_and_was_deleted_during_the_cancellation_is_not_cancelled(
+    watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch, shown: StringIO
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    abandon = ActionPlan.abandon
+
+    def delete_and_abandon(late: ActionPlan, by: str) -> None:
+        ActionPlan.objects.filter(pk=late.pk).update(state="SUCCEEDED", deleted_at=timezone.now())
+        abandon(late, by)
+
+    monkeypatch.setattr(ActionPlan, "abandon", delete_and_abandon)
+    applier = watch(plan)
+    choose_on_interrupt(monkeypatch, applier, Choice.CANCEL)
+    run(applier)
+    assert shown.getvalue().startswith("Not cancelled: the action plan is SUCCEEDED.\n")
+
+
 def test_interrupt_without_a_terminal_leaves_the_plan_to_other_appliers(shown: StringIO) -> None:
     assert Display(shown).ask() is Choice.LEAVE
 

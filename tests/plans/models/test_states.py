@@ -6,7 +6,7 @@ from django_fsm import ConcurrentTransition
 from actions.models import Action
 from plans.models import ActionPlan
 from tests.builders import make_plan
-from watcher_site.refusals import Invalid
+from watcher_site.refusals import Invalid, NotFound
 
 
 @pytest.mark.django_db
@@ -32,7 +32,7 @@ def test_cancelling_a_pending_plan_keeps_skipped_actions_skipped() -> None:
 def test_deleted_plan_cannot_be_started() -> None:
     plan = make_plan()
     ActionPlan.objects.get(pk=plan.pk).remove()
-    with pytest.raises(ConcurrentTransition):
+    with pytest.raises(NotFound):
         plan.launch()
 
 
