@@ -9,7 +9,6 @@ from django.core.paginator import Page as Part
 from django.core.paginator import Paginator
 from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, Concat
-from django.template.defaultfilters import floatformat
 from django.utils.translation import gettext_lazy as _
 from django.views.generic import TemplateView
 
@@ -22,7 +21,7 @@ from watcher_site.console.pages import Page
 from watcher_site.database.records import parse_uuid
 from watcher_site.history.reading import value_in_words
 from watcher_site.messages import Text
-from watcher_site.templatetags.console import clock, humanize_name
+from watcher_site.templatetags.console import clock, efficacy_value, humanize_name
 from watcher_site.templatetags.names import brief, plan_name, short
 from watcher_site.windows.durations import describe_duration
 
@@ -49,7 +48,7 @@ class Fact:
     def show(self, value: Any) -> str:
         if value is None or value == "":
             return "—"
-        return f"{floatformat(value, -3)} {self.unit}".strip() if isinstance(value, int | float) else str(value)
+        return efficacy_value(value, self.unit) if isinstance(value, int | float) else str(value)
 
     @property
     def differs(self) -> bool:

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django import template
 from django.apps import apps
+from django.template.defaultfilters import floatformat
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS_ABBR
@@ -103,6 +104,12 @@ def humanize_name(name: str) -> str:
 def amount(number: float) -> str:
     """Return an amount with at most two decimals: 1,536 or 0.5."""
     return number_format(f"{number:.2f}".rstrip("0").rstrip("."))
+
+
+@register.filter
+def efficacy_value(value: float, unit: str | None = "") -> str:
+    """Return a value with its unit. Percentages have two decimals, other values three, and whole numbers none."""
+    return f"{floatformat(value, -2 if unit == '%' else -3)} {unit or ''}".strip()
 
 
 @register.filter

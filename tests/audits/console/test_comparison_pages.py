@@ -84,6 +84,18 @@ def test_efficacy_of_both_plans_is_compared(
     assert (fact.label, fact.first, fact.second, fact.differs) == ("Released nodes", 3, 5, True)
 
 
+@pytest.mark.parametrize(("unit", "text"), [("%", "33.33 %"), ("GB", "33.333 GB")])
+def test_efficacy_is_shown_as_on_the_page_of_a_plan(
+    client: Client, cloud_admin: User, pair: tuple[ActionPlan, ActionPlan], unit: str, text: str
+) -> None:
+    plan, other = pair
+    plan.global_efficacy = [{"name": "released_nodes_ratio", "description": "", "unit": unit, "value": 100 / 3}]
+    plan.save(update_fields=["global_efficacy"])
+    client.force_login(cloud_admin)
+    page = client.get(reverse("plans:detail", args=[plan.uuid]))
+    assert [text in one.content.decode() for one in (page, compared(client, plan, other))] == [True, True]
+
+
 def test_audits_are_compared_with_their_newest_plans(client: Client, cloud_admin: User) -> None:
     first, second = make_audit("one", parameters={"threshold": 5}), make_audit("two", parameters={"threshold": 7})
     for audit in (first, second):

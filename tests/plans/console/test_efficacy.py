@@ -59,7 +59,7 @@ def test_plan_page_shows_indicators_with_units_and_descriptions(client: Client, 
         [RATIO], compute_nodes_count=5, released_compute_nodes_count=2, instance_migrations_count=13
     )
     text = " ".join(client.get(reverse("plans:detail", args=[plan.uuid])).content.decode().split())
-    for words in ("Active compute nodes", "<strong>3 </strong>", "Released nodes ratio", "<strong>40 %</strong>"):
+    for words in ("Active compute nodes", "<strong>3</strong>", "Released nodes ratio", "<strong>40 %</strong>"):
         assert words in text
     assert "13 pieces" in text
     assert "About instance_migrations_count." in text
