@@ -44,6 +44,13 @@ def test_service_without_a_heartbeat_is_shown_as_failed(client: Client, cloud_ad
     assert "state-failed" in text
 
 
+def test_overview_without_services_is_correct_after_services_were_stopped(client: Client, cloud_admin: User) -> None:
+    Service.register(Service.APPLIER, "control1").retire()
+    text = overview(client, cloud_admin)
+    assert "No services are running." in text
+    assert "yet" not in text.partition('id="services-heading"')[2]
+
+
 def test_time_of_the_last_heartbeat_is_shown(client: Client, cloud_admin: User) -> None:
     seen = timezone.now() - timedelta(seconds=45)
     Service.objects.create(name=Service.APPLIER, host="control1", last_seen_up=seen)
