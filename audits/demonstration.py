@@ -62,9 +62,10 @@ CLUSTER = "web"
 CLUSTER_SIZE = 4
 PROFILE: dict[str, Any] = {"flavor": "small", "metadata": {"tier": "front"}}
 POLICY = "senlin.policy.deletion-1.1"
-# The prefix of the UUIDs of its clusters and nodes, which identifies them even if users change their names.
-BEGINNING = "d3305bf1"
-OWN = UUID(BEGINNING + 24 * "0"), UUID(BEGINNING + 24 * "f")
+# The last digits of the UUIDs of its clusters, nodes, stacks and resources, which identify them even if users change
+# their names. In version 1.0.0 these were the first digits, so that short UUIDs were equal.
+MARK = "d3305bf1"
+OWN = Q(uuid__endswith=MARK) | Q(uuid__range=(UUID(MARK + 24 * "0"), UUID(MARK + 24 * "f")))
 STACK = "build"
 PROJECT = "build"
 RUNNERS = ("ci-runner-2", "ci-runner-3", "ci-runner-4")
@@ -226,7 +227,7 @@ def make_member(cluster: Cluster, index: int) -> Node:
 
 
 def make_uuid() -> UUID:
-    return UUID(BEGINNING + uuid4().hex[len(BEGINNING) :])
+    return UUID(uuid4().hex[: -len(MARK)] + MARK)
 
 
 def attach(cluster: Cluster, policy_type: type[PolicyType]) -> None:
@@ -238,12 +239,12 @@ def attach(cluster: Cluster, policy_type: type[PolicyType]) -> None:
 
 def find_clusters() -> Any:
     """Return the present clusters of the demonstration."""
-    return Cluster.objects.present().filter(uuid__range=OWN)
+    return Cluster.objects.present().filter(OWN)
 
 
 def find_nodes() -> Any:
     """Return the present nodes of the demonstration, and the nodes that were created for its cluster."""
-    return Node.objects.present().filter(Q(uuid__range=OWN) | Q(cluster__in=find_clusters()))
+    return Node.objects.present().filter(OWN | Q(cluster__in=find_clusters()))
 
 
 def foreign_clusters() -> Iterator[str]:
@@ -320,7 +321,7 @@ def add_resource(stack: Stack, name: str, definition: dict[str, Any], **columns:
 
 def find_stacks() -> Any:
     """Return the present stacks of the demonstration, including nested ones."""
-    return Stack.objects.present().filter(Q(uuid__range=OWN) | Q(root__uuid__range=OWN))
+    return Stack.objects.present().filter(OWN | Q(root__in=Stack.objects.filter(OWN)))
 
 
 def foreign_stacks() -> Iterator[str]:

@@ -3,6 +3,8 @@
 from collections import Counter
 from datetime import timedelta
 from io import StringIO
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.contrib.auth.models import User
@@ -31,6 +33,7 @@ from cluster.models import (
     Sample,
     Server,
     Stack,
+    StackResource,
     StorageNode,
     Volume,
 )
@@ -43,6 +46,7 @@ from tests.builders import make_cluster, make_member, make_node, make_profile, m
 from tests.plans.inline import run_waiting
 from watcher_site import plugins
 from watcher_site.models import HistoryEntry, Service
+from watcher_site.templatetags.names import short
 
 pytestmark = [pytest.mark.usefixtures("demonstration"), pytest.mark.django_db]
 
@@ -223,6 +227,22 @@ def test_load_again_replaces_a_renamed_cluster_and_nodes_outside_of_it() -> None
     load("--again")
     assert [cluster.name for cluster in Cluster.objects.present()] == ["web"]
     assert Node.objects.present().count() == 4
+
+
+@pytest.mark.parametrize("model", [Node, StackResource])
+def test_short_uuids_of_nodes_and_resources_are_distinct(model: Any) -> None:
+    uuids = model.objects.values_list("uuid", flat=True)
+    assert len({short(uuid) for uuid in uuids}) == len(uuids) > 1
+
+
+def test_load_again_replaces_the_cluster_and_the_stack_of_version_1_0_0() -> None:
+    for model in (Cluster, Node, Stack, StackResource):
+        for record in model.objects.all():
+            record.uuid = UUID(f"d3305bf1{uuid4().hex[8:]}")
+            record.save(update_fields=["uuid"])
+    load("--again")
+    assert (Cluster.objects.present().count(), Node.objects.present().count()) == (1, 4)
+    assert Stack.objects.present().roots().count() == 1
 
 
 def test_load_again_ignores_deleted_clusters() -> None:
