@@ -198,6 +198,8 @@ EMPTY_VALUES = {
     "start_at": _("at once"),
 }
 NONE = _("none")
+# The details whose numbers are grouped, as those of `ROWS`. Others, such as parameters, are shown as they are stored.
+COUNTS = {"at most", "changed", "count", "created", "failed_logins", "number", "samples", "servers"}
 # The details whose texts are stored messages.
 STORED_MESSAGES = {"scope", "secret", "url"}
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -216,7 +218,7 @@ def details_in_words(details: Mapping[str, Any]) -> str:
 def detail_in_words(name: str, value: Any) -> str:
     if name in STORED_MESSAGES and isinstance(value, str):
         return translate_message(value)
-    if name == "count" or name in ROWS:
+    if (name in COUNTS or name in ROWS) and isinstance(value, int):
         return number_format(value)
     return value_in_words(value, EMPTY_VALUES.get(name, NONE))
 

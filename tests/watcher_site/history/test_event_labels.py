@@ -97,6 +97,15 @@ def test_numbers_of_purged_rows_are_in_the_language_of_the_user() -> None:
         assert details_in_words(details) == "Aktionspläne und Aktionen: 12.000; Verlaufseinträge: 1"
 
 
+@pytest.mark.parametrize("name", ["at most", "number", "samples"])
+def test_counts_are_grouped(name: str) -> None:
+    assert details_in_words({name: 12_000}) == f"{name}: 12,000"
+
+
+def test_parameters_are_shown_as_they_are_stored() -> None:
+    assert details_in_words({"parameters": {"period": 7200}}) == "parameters: period 7200"
+
+
 def test_rows_of_all_kinds_that_are_purged_have_labels(db: None) -> None:
     assert Purge.by_age().count().keys() <= ROWS.keys()
 
