@@ -10,6 +10,7 @@ from cluster.models import (
     Cluster,
     ComputeNode,
     Flavor,
+    HostAggregate,
     Node,
     Policy,
     PolicyBinding,
@@ -18,8 +19,10 @@ from cluster.models import (
     Server,
     Stack,
     StackResource,
+    StorageNode,
     Volume,
     VolumeAttachment,
+    VolumeType,
 )
 from cluster.stacks.templates.templates import MAX_DEPTH
 
@@ -39,6 +42,9 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
     )
     gone = min(cutoff, timezone.now() - LATEST_MESSAGE)
     servers, volumes = expired(Server, gone), expired(Volume, gone)
+    pools = expired(Pool, gone).exclude(
+        is_referenced("pool", Volume, volumes) | is_referenced("destination", Volume, volumes)
+    )
     # The newest row shows that the cloud was filled: a demonstration that was deleted is not loaded again.
     newest = ComputeNode.objects.order_by("-pk").values("pk")[:1]
     return {
@@ -50,10 +56,11 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
         "Compute Nodes": expired(ComputeNode, gone)
         .filter(pk__lt=Subquery(newest))
         .exclude(is_referenced("node", Server, servers) | is_referenced("destination", Server, servers)),
+        "Host Aggregates": expired(HostAggregate, gone),
         "Flavors": expired(Flavor, gone).exclude(is_referenced("new_flavor", Server, servers)),
-        "Pools": expired(Pool, gone).exclude(
-            is_referenced("pool", Volume, volumes) | is_referenced("destination", Volume, volumes)
-        ),
+        "Pools": pools,
+        "Storage Nodes": expired(StorageNode, gone).exclude(is_referenced("storage_node", Pool, pools)),
+        "Volume Types": expired(VolumeType, gone).exclude(is_referenced("volume_type", Volume, volumes)),
         "Nodes": nodes,
         "Clusters": clusters,
         "Policy Bindings": expired(PolicyBinding, cutoff),

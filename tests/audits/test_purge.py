@@ -99,9 +99,10 @@ def test_output_lists_every_kind_of_object() -> None:
     names = [line[:16].strip() for line in purge().splitlines()]
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
-        *("Attachments", "Servers", "Volumes", "Compute Nodes", "Flavors", "Pools", "Nodes", "Clusters"),
-        *("Policy Bindings", "Policies", "Profiles", "Stack Resources", "Stacks", "Server Events", "Notifications"),
-        *("Exclusions", "Services", "Samples", "History", "Total"),
+        *("Attachments", "Servers", "Volumes", "Compute Nodes", "Host Aggregates", "Flavors", "Pools"),
+        *("Storage Nodes", "Volume Types", "Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles"),
+        *("Stack Resources", "Stacks", "Server Events", "Notifications", "Exclusions", "Services", "Samples"),
+        *("History", "Total"),
     ]
 
 

@@ -19,8 +19,10 @@ from cluster.models import (
     Server,
     Stack,
     StackResource,
+    StorageNode,
     Volume,
     VolumeAttachment,
+    VolumeType,
 )
 from tests.audits.test_purge import delete, purge
 from tests.builders import make_cluster, make_node, make_policy, make_pool, make_server
@@ -81,6 +83,49 @@ def test_deleted_compute_node_flavor_and_pool_are_kept_while_rows_refer_to_them(
     delete(node, target, flavor, pool, days=2)
     purge()
     assert count_infrastructure() == [3, 1, 1]
+
+
+def make_storage() -> tuple[Pool, VolumeType, HostAggregate]:
+    pool, aggregate = make_pool(), HostAggregate.objects.create(pk=1, name="fast")
+    volume_type = VolumeType.objects.create(name="ssd")
+    pool.storage_node.volume_types.add(volume_type)
+    return pool, volume_type, aggregate
+
+
+def count_storage() -> list[int]:
+    return [model.objects.count() for model in (StorageNode, VolumeType, HostAggregate)]
+
+
+def test_deleted_storage_nodes_volume_types_and_host_aggregates_are_removed() -> None:
+    pool, volume_type, aggregate = make_storage()
+    aggregate.nodes.add(make_node())
+    delete(pool, pool.storage_node, volume_type, aggregate, days=2)
+    VolumeType.objects.create(name="hdd")
+    assert "4 removed" in purge()
+    assert (count_storage(), ComputeNode.objects.count()) == ([0, 1, 0], 1)
+
+
+def test_deleted_storage_node_and_volume_type_are_kept_while_rows_refer_to_them() -> None:
+    pool, volume_type, _ = make_storage()
+    Volume.objects.create(name="data", size=1, volume_type=volume_type)
+    delete(pool.storage_node, volume_type, days=2)
+    purge()
+    assert count_storage() == [1, 1, 1]
+
+
+def test_deleted_storage_node_is_kept_with_a_deleted_pool_of_a_volume() -> None:
+    pool, _, _ = make_storage()
+    Volume.objects.create(name="data", size=1, pool=pool)
+    delete(pool, pool.storage_node, days=2)
+    purge()
+    assert (StorageNode.objects.count(), Pool.objects.count()) == (1, 1)
+
+
+def test_storage_node_volume_type_and_host_aggregate_that_were_just_deleted_are_kept() -> None:
+    pool, volume_type, aggregate = make_storage()
+    delete(pool, pool.storage_node, volume_type, aggregate)
+    purge()
+    assert count_storage() == [1, 1, 1]
 
 
 def test_compute_node_flavor_and_pool_that_were_just_deleted_are_kept() -> None:

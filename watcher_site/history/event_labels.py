@@ -221,6 +221,7 @@ ROWS: Mapping[str, Text] = {
     "Flavors": pgettext_lazy("rows", "flavors"),
     "Goals": pgettext_lazy("rows", "goals"),
     "History": pgettext_lazy("rows", "history"),
+    "Host Aggregates": pgettext_lazy("rows", "host aggregates"),
     "Nodes": pgettext_lazy("rows", "nodes"),
     "Notifications": pgettext_lazy("rows", "notifications"),
     "Policies": pgettext_lazy("rows", "policies"),
@@ -234,8 +235,10 @@ ROWS: Mapping[str, Text] = {
     "Sessions": pgettext_lazy("rows", "sessions"),
     "Stack Resources": pgettext_lazy("rows", "stack resources"),
     "Stacks": pgettext_lazy("rows", "stacks"),
+    "Storage Nodes": pgettext_lazy("rows", "storage nodes"),
     "Strategies": pgettext_lazy("rows", "strategies"),
     "Tokens": pgettext_lazy("rows", "tokens"),
+    "Volume Types": pgettext_lazy("rows", "volume types"),
     "Volumes": pgettext_lazy("rows", "volumes"),
 }
 
