@@ -17,10 +17,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import override
 
 from actions.models import Action, ActionEvent, ActionParent
-from cluster.models import Cluster, Policy, PolicyBinding, Server, Stack
 from plans.models import ActionPlan
-from tests.builders import action, make_node, make_plan, make_resource
-from tests.watcher_site.console.test_control_characters import LISTS, RECORDS, make_rows
+from tests.builders import action, make_node, make_plan
+from tests.watcher_site.console.test_control_characters import LISTS, PROJECT, RECORDS, make_rows
 from watcher_site.accounts.projects import add_member
 from watcher_site.console.naming import name_objects
 from watcher_site.templatetags.console import ago, brief, head, linked, shortened
@@ -190,23 +189,17 @@ class Lines(HTMLParser):
 @pytest.mark.django_db
 def test_name_beside_other_texts_is_isolated_on_all_pages(client: Client) -> None:
     plan = make_rows(RIGHT_TO_LEFT)
-    make_resource(
-        Stack.objects.get(), RIGHT_TO_LEFT, physical_id=str(Server.objects.first().uuid), status="CHECK_FAILED"
-    )
-    PolicyBinding.objects.create(cluster=Cluster.objects.get(), policy=Policy.objects.get(), priority=1)
     first = Action.objects.get()
     second = Action.objects.create(action_plan=plan, action_type="migrate", input_parameters=first.input_parameters)
     ActionParent.objects.create(child=second, parent=first)
     client.force_login(User.objects.create_superuser(f"root {RIGHT_TO_LEFT}"))
-    add_member(f"root {RIGHT_TO_LEFT}", "acme")
-    for model in (Server, Stack, Cluster):
-        model.objects.update(project_id="acme")
+    add_member(f"root {RIGHT_TO_LEFT}", PROJECT)
     for page in ("plans:start", "plans:suspend"):
         client.post(reverse(page, args=[plan.uuid]))
     paths = {reverse(name) for name in LISTS} | {
         reverse(name, kwargs={key: getattr(record, key)})
         for name, model in RECORDS.items()
-        for record in (model._default_manager.order_by("-pk")[:3] if model else ())
+        for record in model._default_manager.order_by("-pk")[:3]
         for key in ("uuid" if hasattr(model, "uuid") else "pk",)
     }
     pages = {path: client.get(path) for path in sorted(paths)}
