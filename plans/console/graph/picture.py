@@ -236,7 +236,8 @@ def route_edge(bands: list[Band], start: Anchor, end: Anchor) -> str:
     """Return the path of an edge. It passes other boxes in the lanes between their rows."""
     points = [start.point]
     right, left = bands[start.layer].right[0], bands[end.layer].x
-    if points[-1][0] < right - PADDING - COLUMN_GAP:  # Other columns of its band are to the right of the box.
+    # Other columns of its band are to the right of the box, or the whole band is to the right of the point before it.
+    if end.layer > start.layer and points[-1][0] < right - PADDING - COLUMN_GAP:
         lane = nearest_lane(bands[start.layer].lanes, points[-1][1], end.point[1])
         points += [(points[-1][0] + COLUMN_GAP, lane), (right, lane)]
     for band in bands[start.layer + 1 : end.layer]:

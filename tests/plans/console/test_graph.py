@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from actions.models import Action
@@ -67,6 +67,8 @@ def points_of(path: str) -> list[tuple[float, float]]:
     return found
 
 
+# Edges that meet before a band lead to a part of its boxes.
+@example((6, [(0, 2), (0, 3), (0, 4), (1, 2), (1, 3)]))
 @given(edge_lists)
 def test_edges_do_not_cross_boxes(graph: tuple[int, list[Edge]]) -> None:
     size, edges = graph
