@@ -28,6 +28,7 @@ from watcher_site.authorization.permissions import POLICIES, may, policy_of, tar
 from watcher_site.console.lists.saved_filters import saved_filters
 from watcher_site.console.paging import LimitedRows, drop_unknown_page_size
 from watcher_site.database.consistent_reads import consistent_reads
+from watcher_site.database.records import Record
 from watcher_site.history.recording import PERMISSION_DENIED, describe_refusal, is_recorded, record_refusal
 from watcher_site.messages import Text, translate_message
 from watcher_site.refusals import Conflict, Invalid, NotFound, Refused, worded
@@ -304,7 +305,7 @@ def perform_with_message(view: OperationView, record: Model | None) -> bool:
 
 
 def describe_problem(view: OperationView, problem: Exception, record: Model | None) -> str:
-    if isinstance(problem, NotFound | ConcurrentTransition) and record and is_gone(view, record):
+    if isinstance(problem, NotFound | ConcurrentTransition) and record and is_gone(record):
         return CANNOT % {"verb": view.verb, "why": _("it was deleted.")}
     if isinstance(problem, Refused):
         return translate_message(str(problem))
@@ -314,9 +315,10 @@ def describe_problem(view: OperationView, problem: Exception, record: Model | No
     return CANNOT % {"verb": view.verb, "why": describe_state(record)}
 
 
-def is_gone(view: OperationView, record: Model) -> bool:
-    """Return whether a record that the view has read was deleted meanwhile."""
-    return not view.get_queryset().filter(pk=record.pk).exists()
+def is_gone(record: Model) -> bool:
+    """Return whether a record was deleted since it was read."""
+    rows: Any = type(record)._default_manager.filter(pk=record.pk)
+    return not (rows.filter(deleted_at=None) if isinstance(record, Record) else rows).exists()
 
 
 def describe_state(record: Any) -> str:

@@ -11,7 +11,8 @@ from django.urls import reverse
 from knox.models import AuthToken
 from pytest_django import Settings
 
-from watcher_site.accounts.tokens import make_token
+from watcher_site.accounts.tokens import end_token, make_token
+from watcher_site.console import account
 from watcher_site.models import HistoryEntry, TokenDetails
 
 pytestmark = pytest.mark.django_db
@@ -112,6 +113,20 @@ def test_token_is_revoked_after_confirmation(browser: Client, reader: User) -> N
     assert status(token) == 200
     browser.post(page)
     assert status(token) == 401
+
+
+def test_token_that_was_revoked_at_the_same_time_is_reported(
+    browser: Client, reader: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, _ = make_token(reader)
+
+    def revoke_twice(token: AuthToken) -> None:
+        AuthToken.objects.filter(pk=token.pk).delete()
+        end_token(token)
+
+    monkeypatch.setattr(account, "end_token", revoke_twice)
+    page = browser.post(reverse("account:revoke-token", args=[made.token_key]), follow=True)
+    assert "Cannot revoke the token: it was deleted." in text(page)
 
 
 def test_token_of_another_account_cannot_be_revoked(browser: Client, cloud_admin: User) -> None:
