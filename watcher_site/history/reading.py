@@ -199,7 +199,19 @@ EMPTY_VALUES = {
 }
 NONE = _("none")
 # The details whose numbers are grouped, as those of `ROWS`. Others, such as parameters, are shown as they are stored.
-COUNTS = {"at most", "changed", "count", "created", "failed_logins", "number", "samples", "servers"}
+COUNTS = {
+    "at most",
+    "changed",
+    "count",
+    "created",
+    "failed_logins",
+    "memory",
+    "number",
+    "samples",
+    "servers",
+    "stacks",
+    "vcpus",
+}
 # The details whose texts are stored messages.
 STORED_MESSAGES = {"scope", "secret", "url"}
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -218,7 +230,7 @@ def details_in_words(details: Mapping[str, Any]) -> str:
 def detail_in_words(name: str, value: Any) -> str:
     if name in STORED_MESSAGES and isinstance(value, str):
         return translate_message(value)
-    if (name in COUNTS or name in ROWS) and isinstance(value, int):
+    if (name in COUNTS or name in ROWS) and type(value) is int:
         return number_format(value)
     return value_in_words(value, EMPTY_VALUES.get(name, NONE))
 

@@ -102,6 +102,11 @@ def test_counts_are_grouped(name: str) -> None:
     assert details_in_words({name: 12_000}) == f"{name}: 12,000"
 
 
+def test_limits_of_a_quota_are_grouped() -> None:
+    quota = {"servers": 12_000, "vcpus": 24_000, "memory": 512_000, "stacks": 1_000}
+    assert details_in_words(quota) == "servers: 12,000; vcpus: 24,000; memory: 512,000; stacks: 1,000"
+
+
 def test_parameters_are_shown_as_they_are_stored() -> None:
     assert details_in_words({"parameters": {"period": 7200}}) == "parameters: period 7200"
 
