@@ -76,6 +76,19 @@ class StatefulModel(ConcurrentTransitionMixin, Record):
             transaction.on_commit(partial(self.count_change, before, state))
         self._update_initial_state()
 
+    def save_requested_state(self, *records: Model, guards: Mapping[str, Any] | None = None) -> None:
+        """Write a transition that a user requested, as `save_state` does.
+
+        Raises:
+            NotFound: the row was deleted since this instance was read.
+            ConcurrentTransition: the row was changed in another respect.
+        """
+        try:
+            self.save_state(*records, guards=guards)
+        except ConcurrentTransition as problem:
+            refusal = self.undeletable()
+            raise (refusal if isinstance(refusal, NotFound) else problem) from None
+
     def count_change(self, before: str, state: str) -> None:
         """Count a committed change of the state in the metrics of this process."""
         state_changes.labels(self._meta.model_name, state).inc()

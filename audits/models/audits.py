@@ -173,29 +173,32 @@ class Audit(StatefulModel, Named):
         """Cancel the audit for a user. A run in progress is discarded.
 
         Raises:
+            NotFound: the audit was deleted meanwhile.
             TransitionNotAllowed, ConcurrentTransition: the audit is final or suspended.
         """
         self.cancel(AUDIT_CANCELLED_BY_USER.text)
-        self.save_state(*entries_of("audit.cancel", self))
+        self.save_requested_state(*entries_of("audit.cancel", self))
 
     def suspend_series(self) -> None:
         """Suspend the audit for a user.
 
         Raises:
+            NotFound: the audit was deleted meanwhile.
             TransitionNotAllowed, ConcurrentTransition: the audit is not CONTINUOUS, or not ONGOING.
         """
         self.suspend(AUDIT_SUSPENDED_BY_USER.text)
-        self.save_state(*entries_of("audit.suspend", self))
+        self.save_requested_state(*entries_of("audit.suspend", self))
 
     def resume_series(self) -> None:
         """Resume the audit for a user.
 
         Raises:
+            NotFound: the audit was deleted meanwhile.
             TransitionNotAllowed, ConcurrentTransition: the audit is not SUSPENDED.
             Invalid: there is no run before the end of the series.
         """
         self.resume(timezone.now())
-        self.save_state(*entries_of("audit.resume", self))
+        self.save_requested_state(*entries_of("audit.resume", self))
 
     def end_run(self, now: datetime, message: str | None = None) -> None:
         """End a run that proposed a plan, or has a message with the reason for none. Missed runs are omitted."""

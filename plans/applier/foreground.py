@@ -275,11 +275,11 @@ class ForegroundApplier(Applier):
             self.stopping = True
 
     def abandon(self) -> None:
-        plan = self.plans.get()
+        plan = ActionPlan.objects.reread(self.shown.plan)
         try:
             plan.abandon(self.by)
         except (NotFound, TransitionNotAllowed, ConcurrentTransition):
-            self.display.print(f"Not cancelled: the action plan is {self.plans.get().state}.")
+            self.display.print(f"Not cancelled: the action plan is {ActionPlan.objects.reread(plan).state}.")
         self.poll_soon()
 
     def stop(self) -> None:
@@ -287,7 +287,7 @@ class ForegroundApplier(Applier):
             signal.signal(signal.SIGINT, exit_immediately)
             self.display.print("Waiting for the running actions to end. Ctrl-C exits immediately.")
         super().stop()
-        self.shown.plan = self.plans.get()
+        self.shown.plan = ActionPlan.objects.reread(self.shown.plan)
 
 
 def describe_continuation(plan: ActionPlan) -> str:

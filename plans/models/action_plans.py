@@ -24,7 +24,7 @@ from watcher_site.models import Service
 from watcher_site.monitoring.metrics import action_plan_seconds
 from watcher_site.refusals import Conflict, Invalid
 from watcher_site.request_context import CallingContext, seal, unseal
-from watcher_site.state_machine import ConcurrentTransition, StatefulModel
+from watcher_site.state_machine import StatefulModel
 from watcher_site.windows.maintenance import Window
 from watcher_site.windows.wall_clock import read_window, read_zone
 
@@ -356,19 +356,6 @@ class ActionPlan(StatefulModel):
             self.save_requested_state()
             self.actions.cancel_pending(CANCELLED_WITH_PLAN_BY_USER.fill(user=by))
         record("action_plan.cancel", self)
-
-    def save_requested_state(self, *records: models.Model, guards: dict[str, Any] | None = None) -> None:
-        """Write a transition that a user requested, as `save_state`.
-
-        Raises:
-            NotFound: the plan was deleted meanwhile.
-            ConcurrentTransition: the plan changed otherwise, as for `save_state`.
-        """
-        try:
-            self.save_state(*records, guards=guards)
-        except ConcurrentTransition:
-            type(self).objects.find(self.uuid)
-            raise
 
     @transaction.atomic
     def choose_on_failure(self, value: str) -> None:

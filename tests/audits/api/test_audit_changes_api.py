@@ -275,3 +275,26 @@ def test_end_time_of_a_oneshot_audit_does_not_prevent_its_run(api: Caller) -> No
     patch(api, audit, end_time="2020-01-01")
     DecisionEngine().run_next_audit()
     assert Audit.objects.get(pk=audit.pk).state == "SUCCEEDED"
+
+
+@pytest.mark.parametrize(
+    ("name", "state", "requested"),
+    [
+        ("abandon", "ONGOING", "CANCELLED"),
+        ("suspend_series", "ONGOING", "SUSPENDED"),
+        ("resume_series", "SUSPENDED", "ONGOING"),
+    ],
+)
+def test_change_of_an_audit_that_is_deleted_at_the_same_time_is_refused_with_404(
+    api: Caller, monkeypatch: pytest.MonkeyPatch, name: str, state: str, requested: str
+) -> None:
+    audit = make_audit(audit_type="CONTINUOUS", state=state, interval="60")
+    perform = getattr(Audit, name)
+
+    def delete_and_perform(late: Audit) -> None:
+        Audit.objects.filter(pk=late.pk).soft_delete()
+        perform(late)
+
+    monkeypatch.setattr(Audit, name, delete_and_perform)
+    answer = patch(api, audit, state=requested)
+    assert (answer.status_code, fault(answer)) == (404, f"Audit {audit.uuid} could not be found")

@@ -23,6 +23,7 @@ from tests.builders import action, make_plan
 from tests.plans.inline import InlineExecutor
 from watcher_site.models import Service
 from watcher_site.processes.main_loop import main_loop
+from watcher_site.refusals import NotFound
 
 pytestmark = pytest.mark.django_db
 
@@ -213,6 +214,23 @@ def test_plan_that_ended_and_was_deleted_during_the_cancellation_is_not_cancelle
     choose_on_interrupt(monkeypatch, applier, Choice.CANCEL)
     run(applier)
     assert shown.getvalue().startswith("Not cancelled: the action plan is SUCCEEDED.\n")
+
+
+def test_cancellation_of_a_purged_plan_is_refused_with_its_name(
+    watch: Callable[[ActionPlan], ForegroundApplier], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = make_plan({"a": []}, state="PENDING")
+    abandon = ActionPlan.abandon
+
+    def purge_and_abandon(late: ActionPlan, by: str) -> None:
+        ActionPlan.objects.filter(pk=late.pk).delete()
+        abandon(late, by)
+
+    monkeypatch.setattr(ActionPlan, "abandon", purge_and_abandon)
+    applier = watch(plan)
+    choose_on_interrupt(monkeypatch, applier, Choice.CANCEL)
+    with pytest.raises(NotFound, match=f"^ActionPlan {plan.uuid} could not be found$"):
+        run(applier)
 
 
 def test_interrupt_without_a_terminal_leaves_the_plan_to_other_appliers(shown: StringIO) -> None:

@@ -77,7 +77,9 @@ def _deleted_after_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_api_responds_to_a_deletion_after_the_lookup_as_to_an_earlier_one(api: Caller, state: str) -> None:
     plan = make_plan({"a": []})
     document = [{"op": "replace", "path": "/state", "value": state}]
-    late, early = (api.patch(f"/action_plans/{plan.uuid}", document) for _ in range(2))
+    late = api.patch(f"/action_plans/{plan.uuid}", document)
+    mark_as_deleted(plan)
+    early = api.patch(f"/action_plans/{plan.uuid}", document)
     assert (late.status_code, late.content) == (404, early.content)
 
 
