@@ -73,7 +73,7 @@ def empty_database(folder: Path) -> Iterator[None]:
 
 
 def migrate_without_squashes(*targets: tuple[str, str]) -> Any:
-    """Apply migrations that squashed ones replace to an empty database, and return the models of this state."""
+    """Migrate an empty database to these migrations, without squashed ones, and return the models of this state."""
     executor = MigrationExecutor(connection)
     executor.loader.replace_migrations = False
     executor.loader.build_graph()

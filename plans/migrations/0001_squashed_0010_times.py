@@ -11,7 +11,7 @@ import watcher_site.database.records
 class Migration(migrations.Migration):
     """Create the tables without the columns of later migrations, and with the latest texts and permissions.
 
-    It ends before 0011, which reads rows of the app `actions`, and which a database of that release must run online.
+    It ends before 0011, which reads rows of the app `actions`, and which an existing site runs while it serves requests.
     """
 
     replaces = [

@@ -61,7 +61,7 @@ def suspend_or_resume(plan: ActionPlan, signal: Action.Signal, by: str) -> None:
 
 
 def restored_plans() -> ActionPlanQuerySet:
-    """Select the plans that would continue in a restored database, except plans that already have its message."""
+    """Select the plans that would continue in a restored database, except plans with the message of this operation."""
     affected = ActionPlan.objects.present().filter(state__in=PLAN_STATES[PlanOperation.SUSPEND])
     return affected.exclude(status_message=SUSPENDED_AFTER_RESTORE.text)
 

@@ -144,19 +144,16 @@ def source_of(picture: Path) -> str:
     return unescape(found)
 
 
-def draw_picture(picture: Path, source: str) -> None:
-    # Its renderer is not available for each processor.
+def main() -> None:
+    # Not available for each processor: without it, the page is not changed either.
     import mermaidx
 
-    element, rest = mermaidx.render(source, theme="neutral", config=OPTIONS).svg().split(">", 1)
-    picture.write_text(f"{element}><metadata>{escape(source)}</metadata>{rest}\n")
-
-
-def main() -> None:
     text = with_diagrams(PAGE.read_text())
     PAGE.write_text(text)
     for block in BLOCK.finditer(text):
-        draw_picture(picture_of(block[1]), block[0].removeprefix("```mermaid\n").removesuffix("```"))
+        source = block[0].removeprefix("```mermaid\n").removesuffix("```")
+        element, rest = mermaidx.render(source, theme="neutral", config=OPTIONS).svg().split(">", 1)
+        picture_of(block[1]).write_text(f"{element}><metadata>{escape(source)}</metadata>{rest}\n")
 
 
 if __name__ == "__main__":

@@ -107,9 +107,12 @@ def amount(number: float) -> str:
 
 
 @register.filter
-def efficacy_value(value: float, unit: str | None = "") -> str:
-    """Return a value with its unit. Percentages have two decimals, other values three, and whole numbers none."""
-    return f"{floatformat(value, -2 if unit == '%' else -3)} {unit or ''}".strip()
+def efficacy_value(value: float | None, unit: str | None = "") -> str:
+    """Return a value with its unit, or nothing without a value.
+
+    Percentages have two decimals, other values three, and whole numbers none.
+    """
+    return "" if value is None else f"{floatformat(value, -2 if unit == '%' else -3)} {unit or ''}".strip()
 
 
 @register.filter

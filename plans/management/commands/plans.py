@@ -141,8 +141,8 @@ class SuspendRestored(Subcommand):
         commands.add_person(parser)
 
     def handle(self, **options: Any) -> str | None:
-        if number := restored_plans().count():
-            require_confirmation(f"Suspend {plans_in_words(number)}?", options["yes"])
+        if not options["yes"] and (number := restored_plans().count()):
+            require_confirmation(f"Suspend {plans_in_words(number)}?", confirmed=False)
         suspended = suspend_restored_plans(options["person"])
         if not options["format"]:
             return f"{plans_in_words(len(suspended))} suspended"

@@ -15,7 +15,7 @@ class Command(migrate.Command):
     """Django's command, which here waits for locks without blocking the processes that use the tables.
 
     It refuses a migration that a squashed one replaces in this database. To migrate back to it, Django's command would
-    unapply both.
+    unapply the squashed migration as well.
     """
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -28,8 +28,8 @@ class Command(migrate.Command):
 
 def require_no_squash(connection: Any, app: str, name: str) -> None:
     loader = MigrationLoader(connection)
-    with suppress(AmbiguityError, KeyError):  # Django's command reports these names, or knows them, as zero.
+    with suppress(AmbiguityError, KeyError):  # Django's command reports unknown names, and accepts zero.
         key = app, loader.get_migration_by_prefix(app, name).name
         for squash in loader.replacements.values():
             if key in squash.replaces and key not in loader.graph.nodes:
-                raise CommandError(f"{squash.name} replaces the migration {app}.{key[1]}: name it instead.")
+                raise CommandError(f"{app}.{key[1]} is replaced by {app}.{squash.name}: name that migration.")
