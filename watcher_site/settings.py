@@ -670,8 +670,11 @@ LOGGING = {
         "request_ids": {"()": "watcher_site.configuration.log_filters.RequestIds"},
     },
     "loggers": {
-        # Any client can send requests with a wrong Host header at a high rate.
-        "django.security.DisallowedHost": {"filters": ["without_traceback"]},
+        # Any client can send such requests at a high rate.
+        **{
+            f"django.security.{name}": {"filters": ["without_traceback"]}
+            for name in ("DisallowedHost", "DisallowedRedirect", "RequestDataTooBig", "TooManyFieldsSent")
+        },
         "django.request": {"filters": ["traceback_of_faults", "request_ids"]},
         # The site itself logs that Keystone does not respond.
         "keystoneauth.identity": {"level": "ERROR"},

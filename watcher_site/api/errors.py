@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 import structlog
-from django.core.exceptions import DisallowedHost, ObjectDoesNotExist
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, ObjectDoesNotExist, RequestDataTooBig
 from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -31,6 +32,7 @@ from watcher_site.refusals import LONGEST_MESSAGE, Refused
 TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}
 # In seconds; a failover or a restart of PostgreSQL takes at least as long.
 RETRY_AFTER = 5
+TOO_LARGE = "The request body must not be larger than {} bytes."
 # Requests that are repeated when their connection to the database was lost.
 SAFE_METHODS = ("GET", "HEAD")
 
@@ -40,6 +42,15 @@ class LengthRequired(exceptions.APIException):
 
     status_code = status.HTTP_411_LENGTH_REQUIRED
     default_detail = "A body must come with its Content-Length."
+
+
+class BodyTooLarge(exceptions.APIException):
+    """A request body that is longer than `settings.DATA_UPLOAD_MAX_MEMORY_SIZE`, of which the server reads nothing."""
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+
+    def __init__(self) -> None:
+        super().__init__(TOO_LARGE.format(settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
 
 
 class NotAcceptableHere(exceptions.NotAcceptable):
@@ -195,6 +206,8 @@ def is_database_lost(problem: BaseException | None) -> bool:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_database_lost(exception):  # Django reports a session that could not be saved as a deleted one.
         return database_unavailable(request)
+    if isinstance(exception, RequestDataTooBig):
+        return outside_views(request, 413, TOO_LARGE.format(settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
     if isinstance(exception, DisallowedHost):
         return outside_views(request, 400, "The Host header names no host that this site answers to.")
     return outside_views(request, 400, "The request could not be understood.")

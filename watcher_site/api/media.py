@@ -4,18 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
-from django.conf import settings
-from rest_framework import status
-from rest_framework.exceptions import APIException, ParseError
+from rest_framework.exceptions import ParseError
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 
 from watcher_site.database.text import require_storable
-
-
-class BodyTooLarge(APIException):
-    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
 
 
 def plain(value: Any) -> Any:
@@ -38,12 +32,8 @@ class JSONParser(BaseParser):
     media_type = "*/*"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        body = stream.read(limit + 1)
-        if len(body) > limit:
-            raise BodyTooLarge(f"The request body must not be larger than {limit} bytes.")
         try:
-            document = orjson.loads(body)
+            document = orjson.loads(stream.read())
         except orjson.JSONDecodeError as problem:
             raise ParseError("Request is not in valid JSON format") from problem
         require_storable("body", document)

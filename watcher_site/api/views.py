@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from watcher_site.api import versions
-from watcher_site.api.errors import LengthRequired, NotAcceptableHere
+from watcher_site.api.errors import BodyTooLarge, LengthRequired, NotAcceptableHere
 from watcher_site.api.paging import Offer, Page, read_page, read_uuid, sort_values
 from watcher_site.api.permissions import denied
 from watcher_site.api.serializers import ResourceSerializer, Row
@@ -40,8 +40,11 @@ class VersionedView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if "HTTP_TRANSFER_ENCODING" in request.META and request.META.get("CONTENT_LENGTH") is None:
+        length = request.META.get("CONTENT_LENGTH")
+        if "HTTP_TRANSFER_ENCODING" in request.META and length is None:
             raise LengthRequired
+        if length and length.isdecimal() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise BodyTooLarge
         if versions.used_by(request) < self.since:
             raise NotAcceptableHere(self.since)
 

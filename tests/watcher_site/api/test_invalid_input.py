@@ -8,7 +8,7 @@ import pytest
 from django.http import HttpResponse
 
 from actions.models import Action
-from audits.models import AuditTemplate
+from audits.models import Audit, AuditTemplate
 from audits.plugins import synchronize
 from tests.api import Caller, fault
 from tests.builders import make_audit, make_plan, make_strategy
@@ -78,6 +78,12 @@ def test_malformed_or_unstorable_body_is_400(
 @pytest.mark.parametrize(("method", "where"), BODIES)
 def test_body_of_10_mb_is_413(api: Caller, paths: dict[str, str], method: str, where: str) -> None:
     assert_refused(send(api, method, paths[where], b'{"name": "' + b"a" * 10_000_000 + b'"}'), 413, "bytes")
+
+
+def test_beginning_of_a_body_with_an_excessive_length_is_not_executed(api: Caller, paths: dict[str, str]) -> None:
+    body = b'{"audit_type": "ONESHOT", "goal": "dummy", "name": "part"}'
+    assert_refused(send(api, "POST", paths["audits"], body, **{"Content-Length": "5000000"}), 413, "bytes")
+    assert not Audit.objects.filter(name="part").exists()
 
 
 @pytest.mark.parametrize(("method", "where"), BODIES)

@@ -32,6 +32,12 @@ def submit(reader: Client, page: str, *arguments: object, **fields: object) -> s
     return unescape(answer.content.decode())
 
 
+def test_form_that_is_larger_than_the_limit_is_refused_with_413(reader: Client, settings: Settings) -> None:
+    body = f"name={'x' * settings.DATA_UPLOAD_MAX_MEMORY_SIZE}"
+    answer = reader.post(reverse("exclusions:new"), body, "application/x-www-form-urlencoded", headers=GERMAN)
+    assert (answer.status_code, "Anfrage zu groß" in answer.content.decode()) == (413, True)
+
+
 def test_refused_deletion_of_a_policy_is_explained(reader: Client) -> None:
     policy = make_binding(make_cluster(), "senlin.policy.deletion-1.1").policy
     assert f"Richtlinie {policy.uuid} ist in Gebrauch: 1 Cluster." in submit(
