@@ -1,6 +1,7 @@
 """``manage.py purge`` permanently removes soft-deleted objects, and finished plans and audits of a given age."""
 
 import gc
+from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -25,8 +26,11 @@ from tests.builders import (
     make_server,
     make_strategy,
 )
+from tests.command_runs import Run, run
 from tests.watcher_site.notifications.relaying import notify
 from watcher_site.models import Notification, Service
+
+__all__ = ["run"]
 
 pytestmark = pytest.mark.django_db
 
@@ -227,25 +231,46 @@ def test_second_purge_continues_after_max_number(most: str) -> None:
     assert rows() == [0] * 6
 
 
-@pytest.mark.parametrize(("answer", "left"), [("y", 0), ("YES", 0), ("", 1), ("n", 1), (EOFError, 1)])
-def test_purge_requires_a_confirmation(answer: Any, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that sets the answer of a user at a terminal."""
+
+    def reply(answer: str) -> None:
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+        monkeypatch.setattr("sys.stdin.readline", lambda: answer, raising=False)
+
+    return reply
+
+
+@pytest.mark.parametrize("answer", ["y\n", "YES\n"])
+def test_confirmed_purge_removes_the_rows(run: Run, terminal: Callable[[str], None], answer: str) -> None:
     removed_plan()
-    questions = []
-
-    def reply(question: str) -> str:
-        questions.append(question)
-        if answer is EOFError:
-            raise EOFError
-        return str(answer)
-
-    monkeypatch.setattr("builtins.input", reply)
-    call_command("purge", "-n", "2000", stdout=StringIO())
-    assert (questions, ActionPlan.objects.count()) == (["Remove all 3 rows permanently? [y/N] "], left)
+    terminal(answer)
+    ended = run("purge", "--max-number", 2000)
+    assert (ended.status, ended.errors) == (0, "Remove all 3 rows permanently? [y/N] ")
+    assert (ended.output.splitlines()[-1], ActionPlan.objects.count()) == ("3 removed", 0)
 
 
-def test_purge_without_removable_rows_requires_no_confirmation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("builtins.input")
-    call_command("purge", stdout=StringIO())
+@pytest.mark.parametrize("answer", ["n\n", "\n", ""])
+def test_purge_that_is_not_confirmed_removes_nothing_and_exits_with_status_1(
+    run: Run, terminal: Callable[[str], None], answer: str
+) -> None:
+    removed_plan()
+    terminal(answer)
+    ended = run("purge")
+    assert (ended.status, "removed" in ended.output, ActionPlan.objects.count()) == (1, False, 1)
+    assert ended.errors.endswith("CommandError: Not confirmed: nothing was changed.\n")
+
+
+def test_purge_without_a_terminal_requires_yes(run: Run) -> None:
+    removed_plan()
+    ended = run("purge")
+    assert (ended.status, "removed" in ended.output, ActionPlan.objects.count()) == (2, False, 1)
+    assert ended.errors == "CommandError: --yes is required, as there is no terminal to ask for confirmation.\n"
+
+
+def test_purge_without_removable_rows_requires_no_confirmation(run: Run) -> None:
+    assert run("purge").status == 0
 
 
 def test_several_batches_are_removed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from django.db import DatabaseError, ProgrammingError
 from watcher_site.database.migration_state import require_applied_migrations
 from watcher_site.history.recording import describe_refusal, is_recorded, record_refusal
 from watcher_site.models.history import TEXT_LENGTH
-from watcher_site.processes.command_line import BAD_INPUT, describe_database_error, one_line
+from watcher_site.processes.command_line import BAD_INPUT, OUT_OF_ORDER, describe_database_error, one_line
 from watcher_site.refusals import Conflict, Refused
 from watcher_site.request_context import CallingContext, on_behalf_of
 from watcher_site.validation import INVISIBLE
@@ -83,12 +83,17 @@ def log_warnings_only() -> Iterator[None]:
         root.setLevel(level)
 
 
+class NotConfirmed(Refused):
+    """The user answered a confirmation with no."""
+
+
 class Command(BaseCommand):
     """A command whose refusals are exceptions of the class `Refused`.
 
     On the command line, a refusal or an invalid argument prints one line and exits with status 2, and a lost database
-    with status 1; ``call_command`` raises `CommandError`. ``--traceback`` shows the traceback. The log has warnings
-    and errors only, except for services; ``--verbosity 2`` adds events.
+    or a question that is answered with no exits with status 1; ``call_command`` raises `CommandError`.
+    ``--traceback`` shows the traceback. The log has warnings and errors only, except for services; ``--verbosity 2``
+    adds events.
     """
 
     # The prefix of the line; empty if the line begins with a file and line number, to which editors can jump.
@@ -111,7 +116,7 @@ class Command(BaseCommand):
 
     def status_of(self, refusal: Refused) -> int:
         """Return the exit status of a refusal."""
-        return BAD_INPUT
+        return OUT_OF_ORDER if isinstance(refusal, NotConfirmed) else BAD_INPUT
 
     def note(self, refusal: Refused, person: str) -> None:
         """Record the refusal of the command in history, if the database is writable."""

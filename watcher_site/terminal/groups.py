@@ -14,7 +14,6 @@ from rest_framework.exceptions import APIException
 from watcher_site.api.errors import describe_error
 from watcher_site.database.text import require_storable
 from watcher_site.processes import commands
-from watcher_site.processes.command_line import OUT_OF_ORDER
 from watcher_site.refusals import Conflict, Invalid, Refused
 from watcher_site.terminal.output import FORMATS, TABLE, Printer
 from watcher_site.terminal.resources import Resource, find_related
@@ -248,15 +247,8 @@ class CommandGroup(commands.Command):
             status, message = describe_error(problem) or (0, str(problem))
             raise (Conflict if status == Conflict.status else Invalid)(message) from problem
 
-    def status_of(self, refusal: Refused) -> int:
-        return OUT_OF_ORDER if isinstance(refusal, NotConfirmed) else super().status_of(refusal)
-
     def event(self) -> str:
         return f"{super().event()}.{self.subcommand}"
-
-
-class NotConfirmed(Refused):
-    """The user answered a confirmation with no."""
 
 
 def add_inherited(parser: CommandParser) -> None:
@@ -273,7 +265,7 @@ def require_confirmation(question: str, confirmed: bool) -> None:
     """Ask the user to confirm, unless an option has confirmed it.
 
     Raises:
-        NotConfirmed: the answer is no.
+        commands.NotConfirmed: the answer is no.
         Invalid: standard input is not a terminal.
     """
     if confirmed:
@@ -283,7 +275,7 @@ def require_confirmation(question: str, confirmed: bool) -> None:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise NotConfirmed("Not confirmed: nothing was changed.")
+        raise commands.NotConfirmed("Not confirmed: nothing was changed.")
 
 
 def read_limit_option(text: str) -> int:

@@ -11,6 +11,7 @@ from audits.purging import Purge
 from watcher_site.history import record
 from watcher_site.processes import commands
 from watcher_site.refusals import Invalid
+from watcher_site.terminal.groups import add_confirmation, require_confirmation
 
 # A hundred years.
 MOST_DAYS = 36525
@@ -34,7 +35,7 @@ class Command(commands.Command):
             "-e", "--exclude-orphans", action="store_true", help="keep plans whose audit is no longer in the database"
         )
         parser.add_argument("--dry-run", action="store_true", help="only show the number of rows")
-        parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
+        add_confirmation(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         purge = read_options(**options)
@@ -45,24 +46,18 @@ class Command(commands.Command):
         most = options["max_number"]
         if options["dry_run"] or not total:
             return
-        if options["yes"] or self.agree(total, most):
-            record("database.purge", details={**counts, "at most": most})
-            # A full garbage collection would extend the time for which a batch holds its locks.
-            gc.freeze()
-            self.stdout.write(f"{purge.remove(most)} removed")
-        else:
-            self.stdout.write("0 removed")
+        # The question is on standard error.
+        self.stdout.flush()
+        number = f"all {total}" if most is None or most >= total else f"{most} of these {total}"
+        require_confirmation(f"Remove {number} rows permanently?", options["yes"])
+        record("database.purge", details={**counts, "at most": most})
+        # A full garbage collection would extend the time for which a batch holds its locks.
+        gc.freeze()
+        self.stdout.write(f"{purge.remove(most)} removed")
 
     def show(self, counts: dict[str, int]) -> None:
         for name, number in counts.items():
             self.stdout.write(f"{name:<16}{number:>10}")
-
-    def agree(self, total: int, most: int | None) -> bool:
-        number = f"all {total}" if most is None or most >= total else f"{most} of these {total}"
-        try:
-            return input(f"Remove {number} rows permanently? [y/N] ").strip().lower() in {"y", "yes"}
-        except EOFError:
-            return False
 
 
 def read_options(
