@@ -33,7 +33,7 @@ LATEST_MESSAGE = timedelta(days=1)
 def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
     """Return the rows that were deleted until a time, by the title of the model, in an order of removal."""
     nodes = expired(Node, cutoff)
-    # Bindings are removed with their cluster.
+    # All bindings of a cluster are removed with it.
     clusters = expired(Cluster, cutoff).exclude(is_referenced("cluster", Node, nodes))
     bindings = expired(PolicyBinding, cutoff) | PolicyBinding.objects.filter(cluster__in=clusters.values("pk"))
     policies = expired(Policy, cutoff).exclude(is_referenced("policy", PolicyBinding, bindings))
@@ -62,8 +62,9 @@ def removable(cutoff: datetime) -> dict[str, QuerySet[Any]]:
         "Storage Nodes": expired(StorageNode, gone).exclude(is_referenced("storage_node", Pool, pools)),
         "Volume Types": expired(VolumeType, gone).exclude(is_referenced("volume_type", Volume, volumes)),
         "Nodes": nodes,
-        "Clusters": clusters,
+        # Before the clusters, with which the remaining ones are removed without being counted.
         "Policy Bindings": expired(PolicyBinding, cutoff),
+        "Clusters": clusters,
         "Policies": policies,
         "Profiles": profiles,
         "Stack Resources": expired(StackResource, cutoff),

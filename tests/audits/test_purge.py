@@ -104,7 +104,7 @@ def test_output_lists_every_kind_of_object() -> None:
     assert names == [
         *("Goals", "Strategies", "Audit Templates", "Audits", "Action Plans", "Actions"),
         *("Attachments", "Servers", "Volumes", "Compute Nodes", "Host Aggregates", "Flavors", "Pools"),
-        *("Storage Nodes", "Volume Types", "Nodes", "Clusters", "Policy Bindings", "Policies", "Profiles"),
+        *("Storage Nodes", "Volume Types", "Nodes", "Policy Bindings", "Clusters", "Policies", "Profiles"),
         *("Stack Resources", "Stacks", "Server Events", "Notifications", "Exclusions", "Services", "Samples"),
         *("History", "Total"),
     ]

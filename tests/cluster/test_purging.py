@@ -152,6 +152,13 @@ def test_deleted_cluster_is_removed_with_its_nodes_policies_and_profile() -> Non
         assert not model.objects.exists()
 
 
+def test_deleted_policy_binding_of_a_deleted_cluster_is_counted_as_removed() -> None:
+    cluster, policy = make_cluster(size=0), make_policy()
+    delete(cluster, PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1))
+    lines = purge().splitlines()
+    assert (lines[-2].split(), lines[-1]) == (["Total", "2"], "2 removed")
+
+
 def test_deleted_profile_and_policy_of_a_cluster_are_kept() -> None:
     cluster, policy = make_cluster(size=1), make_policy()
     PolicyBinding.objects.create(cluster=cluster, policy=policy, priority=1)
