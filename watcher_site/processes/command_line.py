@@ -7,8 +7,10 @@ commands.
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stderr
 from errno import ENOSPC
+from functools import partial
 from importlib import metadata
 from io import StringIO
 from pathlib import Path
@@ -16,8 +18,10 @@ from typing import Any
 
 import django
 from django.conf import settings
+from django.core.checks import run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility, get_commands
+from django.core.management.base import SystemCheckError
 from django.db import DatabaseError, OperationalError
 
 from watcher_site.processes import completion
@@ -32,7 +36,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-def one_line(problem: Exception) -> str:
+def one_line(problem: object) -> str:
     return " ".join(str(problem).split())
 
 
@@ -51,6 +55,21 @@ def describe_database_error(problem: DatabaseError) -> tuple[str, int] | None:
     return None
 
 
+def check_in_lines(check: Callable[..., None], display_num_errors: bool = False, **options: Any) -> None:
+    """Run the system checks of a command by its method ``check``.
+
+    Raises:
+        SystemCheckError: checks failed; the message has one line for each of them.
+    """
+    try:
+        check(display_num_errors=display_num_errors, **options)
+    except SystemCheckError as problem:
+        # The exception has only the text that Django composed.
+        failed = [one for one in run_checks(**options) if one.is_serious() and not one.is_silenced()]
+        lines = [one_line(one).removeprefix(f"?: ({one.id}) ") for one in failed]
+        raise SystemCheckError("\n".join(lines), returncode=BAD_INPUT) from problem
+
+
 class CommandLine(ManagementUtility):
     """Django's command line with the version of the site, one-line errors, and completion of objects."""
 
@@ -67,7 +86,10 @@ class CommandLine(ManagementUtility):
     def fetch_command(self, subcommand: str) -> Any:
         # A command stores the stderr that it is created with.
         if subcommand in get_commands():
-            return super().fetch_command(subcommand)
+            command: Any = super().fetch_command(subcommand)
+            if subcommand != "check":
+                command.check = partial(check_in_lines, command.check)
+            return command
         printed = StringIO()
         try:
             with redirect_stderr(printed):

@@ -112,6 +112,25 @@ def test_unknown_database_user_is_one_line_with_status_1() -> None:
     assert ended.stderr.startswith("CommandError: database: connection failed")
 
 
+@pytest.mark.parametrize("command", [["plans", "list"], ["run_applier"], ["showmigrations"], ["prepare"], ["migrate"]])
+def test_failed_check_of_the_configuration_is_one_line_with_status_2(command: list[str]) -> None:
+    ended = run("manage.py", *command, WATCHER_CLOUD="nope")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "WATCHER_CLOUD: nope cannot be loaded: nope doesn't look like a module path\n"
+
+
+def test_each_failed_check_of_the_configuration_is_one_line() -> None:
+    ended = run("manage.py", "plans", "list", WATCHER_CLOUD="nope", WATCHER_DATASOURCE="nope")
+    assert ended.returncode == 2
+    assert {line.partition(":")[0] for line in ended.stderr.splitlines()} == {"WATCHER_CLOUD", "WATCHER_DATASOURCE"}
+
+
+def test_check_command_prints_the_summary_of_django() -> None:
+    ended = run("manage.py", "check", WATCHER_CLOUD="nope")
+    assert (ended.returncode, ended.stderr.startswith("SystemCheckError: ")) == (1, True)
+    assert "System check identified 1 issue" in ended.stderr
+
+
 def test_version_option_prints_the_versions_of_the_site_and_django() -> None:
     ended = run("manage.py", "--version")
     assert ended.stdout == f"Watcher Site {metadata.version('watcher-site')}, Django {django.get_version()}\n"
