@@ -14,9 +14,12 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.plugin import DjangoDbBlocker
 
+from tests.command_runs import Run, run
 from tests.database import is_sqlite
 from tests.migrated_database import empty_database, migrate_without_squashes
 from watcher_site.apps import SiteApp
+
+__all__ = ["run"]
 
 Key = tuple[str, str]
 # Migrations of an existing site, from which it is upgraded. In the first state, one app is ahead of those that depend
@@ -203,6 +206,21 @@ def test_each_migration_is_replaced_once() -> None:
 def test_migrating_to_a_replaced_migration_is_refused() -> None:
     with pytest.raises(CommandError, match=r"^actions\.0012_\w+ is replaced by actions\.0001_squashed_"):
         call_command("migrate", "actions", "0012", verbosity=0)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        (["actions", "0012"], "is replaced by"),
+        (["plans", "0001"], "More than one migration matches"),
+        (["plans", "0999"], "Cannot find a migration"),
+        (["nope"], "No installed app"),
+        (["nope", "0001"], "No installed app"),
+    ],
+)
+def test_wrong_target_is_one_line_with_status_2(run: Run, target: list[str], reason: str) -> None:
+    ended = run("migrate", *target)
+    assert (ended.status, ended.errors.count("\n"), reason in ended.errors) == (2, 1, True)
 
 
 @pytest.mark.django_db
