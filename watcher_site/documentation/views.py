@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.mixins import LoginRequiredMixin
+from django.core.exceptions import SuspiciousFileOperation
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.urls import path
 from django.utils._os import safe_join
@@ -34,19 +35,24 @@ class SearchView(LoginRequiredMixin, TemplateView):
         return super().get_context_data(text=text, results=find_sections(text), contents=load_contents(), **context)
 
 
-class ImageView(LoginRequiredMixin, View):
-    """A picture of the documentation."""
+class FileView(LoginRequiredMixin, View):
+    """A picture of the documentation, or a file that its pages offer for download."""
+
+    folder = ""
+    is_download = False
 
     def get(self, request: HttpRequest, name: str) -> HttpResponse | FileResponse:
         try:
-            return FileResponse(open(safe_join(settings.DOCUMENTATION_FOLDER, "_images", name), "rb"))
-        except (OSError, ValueError) as problem:  # ValueError: the name contains a null character
-            raise Http404("There is no such picture.") from problem
+            file = safe_join(settings.DOCUMENTATION_FOLDER / self.folder, name)
+            return FileResponse(open(file, "rb"), as_attachment=self.is_download)
+        except (OSError, ValueError, SuspiciousFileOperation) as problem:  # ValueError: the name has a null character
+            raise Http404("There is no such file of the documentation.") from problem
 
 
 urlpatterns = [
     path("", DocumentationView.as_view(), name="index"),
     path("search/", SearchView.as_view(), name="search"),
-    path("_images/<str:name>", ImageView.as_view(), name="image"),
+    path("_images/<str:name>", FileView.as_view(folder="_images"), name="image"),
+    path("_downloads/<path:name>", FileView.as_view(folder="_downloads", is_download=True), name="download"),
     path("<slug:name>/", DocumentationView.as_view(), name="page"),
 ]

@@ -32,6 +32,7 @@ PARTS = (
 )
 BUILT_PAGE = "watcher_site/documentation/built/index.fjson"
 BUILT_PICTURE = "watcher_site/documentation/built/_images/page.webp"
+BUILT_DOWNLOAD = "watcher_site/documentation/built/_downloads/c0ffee/alerts.yml"
 PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 
@@ -53,8 +54,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page = folder / BUILT_PAGE
     (page.parent / ".doctrees").mkdir(parents=True)
     (page.parent / "_images").mkdir()
+    (folder / BUILT_DOWNLOAD).parent.mkdir(parents=True)
     (page.parent / ".doctrees" / "index.doctree").touch()
     (page.parent / "_images" / "page.webp").touch()
+    (folder / BUILT_DOWNLOAD).touch()
     page.write_text('{"title": "Documentation", "body": "", "toc": ""}')
     return folder
 
@@ -126,6 +129,7 @@ def test_wheel_contains_the_data_files(wheel: Path) -> None:
     needed = {
         BUILT_PAGE,
         BUILT_PICTURE,
+        BUILT_DOWNLOAD,
         "watcher_site/Procfile",
         "audits/demonstration_cloud.json",
         *catalogues,

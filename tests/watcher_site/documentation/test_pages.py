@@ -1,12 +1,13 @@
-"""The documentation under /docs/: its pages, pictures and search, and the links of the console to it."""
+"""The documentation under /docs/: its pages, pictures, downloads and search, and the links of the console to it."""
 
 import json
 import re
 import subprocess
 import sys
+from html import unescape
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import urldefrag, urljoin
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.any_database, pytest.mark.django_db]
 SECTION = (
     '<section id="{anchor}"><h1>{title}<a class="headerlink" href="#{anchor}">¶</a></h1><p>{text}</p>{more}</section>'
 )
+RELATIVE_LINK = re.compile(r"""(?:href|src)="(?!\w+:|[/#])([^"]+)\"""")
 HELP_LINK = re.compile(r"""help_link ["']([\w-]+)(?:#([\w-]+))?["']|help_page = "([\w-]+)(?:#([\w-]+))?\"""")
 
 
@@ -36,7 +38,16 @@ def built(settings: Settings, tmp_path: Path) -> Path:
     write_page(tmp_path, "operating", "Operating", operating)
     (tmp_path / "_images").mkdir()
     (tmp_path / "_images" / "plan.png").write_bytes(b"PNG")
+    (tmp_path / "_downloads" / "c0ffee").mkdir(parents=True)
+    (tmp_path / "_downloads" / "c0ffee" / "alerts.yml").write_text("groups: []\n")
     return tmp_path
+
+
+def build(source: Path, folder: Path) -> Path:
+    """Build pages with Sphinx, as ``make docs`` does."""
+    options = ["--quiet", "--fail-on-warning", "--builder", "json"]
+    subprocess.run([sys.executable, "-m", "sphinx", *options, str(source), str(folder)], check=True)
+    return folder
 
 
 @pytest.fixture
@@ -59,16 +70,34 @@ def test_page_links_to_all_other_pages(reader: Client, built: Path) -> None:
     assert 'href="/docs/operating/">Operating</a>' in text(reader.get("/docs/operating/"))
 
 
-@pytest.mark.parametrize("path", ["/docs/", "/docs/operating/", "/docs/search/?q=plans", "/docs/_images/plan.png"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/docs/",
+        "/docs/operating/",
+        "/docs/search/?q=plans",
+        "/docs/_images/plan.png",
+        "/docs/_downloads/c0ffee/alerts.yml",
+    ],
+)
 def test_documentation_requires_a_login(client: Client, built: Path, path: str) -> None:
     assert client.get(path).status_code == 302
 
 
 @pytest.mark.parametrize(
     "path",
-    ["/docs/missing/", "/docs/_images/missing.png", "/docs/_images/..%2Findex.fjson", "/docs/_images/plan%00.png"],
+    [
+        "/docs/missing/",
+        "/docs/_images/missing.png",
+        "/docs/_images/..%2Findex.fjson",
+        "/docs/_images/plan%00.png",
+        "/docs/_downloads/c0ffee/missing.yml",
+        "/docs/_downloads/..%2Findex.fjson",
+        "/docs/_downloads/%2Fetc/passwd",
+        "/docs/_downloads/c0ffee",
+    ],
 )
-def test_missing_page_or_picture_is_404(reader: Client, built: Path, path: str) -> None:
+def test_missing_page_or_file_is_404(reader: Client, built: Path, path: str) -> None:
     assert reader.get(path).status_code == 404
 
 
@@ -77,16 +106,29 @@ def test_picture_is_served(reader: Client, built: Path) -> None:
     assert b"".join(response.streaming_content) == b"PNG"
 
 
+def test_download_is_served_as_an_attachment(reader: Client, built: Path) -> None:
+    response: Any = reader.get("/docs/_downloads/c0ffee/alerts.yml")
+    assert response["Content-Disposition"] == 'attachment; filename="alerts.yml"'
+    assert b"".join(response.streaming_content) == b"groups: []\n"
+
+
+def test_all_relative_links_of_the_documentation_work(reader: Client, settings: Settings, tmp_path: Path) -> None:
+    settings.DOCUMENTATION_FOLDER = build(ROOT / "docs", tmp_path)
+    pages = ["/docs/", *(f"/docs/{file.stem}/" for file in tmp_path.glob("*.fjson") if file.stem != "index")]
+    found = [urljoin(page, unescape(link)) for page in pages for link in RELATIVE_LINK.findall(text(reader.get(page)))]
+    links = sorted({urldefrag(link).url for link in found})
+    assert {link.rsplit(".")[-1] for link in links} >= {"svg", "png", "yml", "json"}
+    assert [link for link in links if reader.get(link).status_code != 200] == []
+
+
 def test_page_shows_pictures_built_by_sphinx(reader: Client, settings: Settings, tmp_path: Path) -> None:
-    source, built = tmp_path / "docs", tmp_path / "built"
+    source = tmp_path / "docs"
     (source / "pictures").mkdir(parents=True)
     (source / "conf.py").write_text('extensions = ["myst_parser"]\n')
     (source / "index.md").write_text("# Pages\n\n```{toctree}\ntutorial\n```\n")
     (source / "tutorial.md").write_text("# Tutorial\n\n![A plan](pictures/plan.png)\n")
     (source / "pictures" / "plan.png").write_bytes(b"PNG")
-    build = ["-m", "sphinx", "--quiet", "--fail-on-warning", "--builder", "json", str(source), str(built)]
-    subprocess.run([sys.executable, *build], check=True)
-    settings.DOCUMENTATION_FOLDER = built
+    settings.DOCUMENTATION_FOLDER = build(source, tmp_path / "built")
     page = "/docs/tutorial/"
     (address,) = re.findall(r'<img alt="A plan" src="([^"]+)"', text(reader.get(page)))
     response: Any = reader.get(urljoin(page, address))
