@@ -72,8 +72,11 @@ DATA_DIR = (BASE_DIR if IS_CHECKOUT else Path.cwd()) / ".data"
 
 def stored_secret_key() -> str:
     """Return the key that `make run` generated, or an empty text if this user cannot read one."""
+    file = DATA_DIR / "secret-key"
     try:
-        return (DATA_DIR / "secret-key").read_text().strip()
+        return file.read_text().strip()
+    except UnicodeDecodeError:
+        refuse("SECRET_KEY", f"{file} must contain text in UTF-8.")
     except OSError:
         return ""
 

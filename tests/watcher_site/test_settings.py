@@ -23,6 +23,7 @@ from watcher_site.configuration.environment import (
     read_policies,
 )
 from watcher_site.configuration.policies import DEFAULTS
+from watcher_site.settings import stored_secret_key
 
 
 @pytest.mark.parametrize(
@@ -206,6 +207,13 @@ def test_missing_file_of_a_variable_is_refused(tmp_path: Path, name: str) -> Non
         2,
         f"{name}: The value of {name}_FILE must be a readable file path.\n",
     )
+
+
+def test_stored_secret_key_that_is_not_utf_8_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("watcher_site.settings.DATA_DIR", tmp_path)
+    (tmp_path / "secret-key").write_bytes(b"\xbe\xff\x00abc")
+    with pytest.raises(ImproperlyConfigured, match=f"^SECRET_KEY: {tmp_path}/secret-key must contain text in UTF-8"):
+        stored_secret_key()
 
 
 def test_default_allowed_hosts_are_local() -> None:
