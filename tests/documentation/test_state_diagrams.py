@@ -1,13 +1,17 @@
 """The pictures and tables in which the built documentation shows the state diagrams."""
 
+import re
 from collections.abc import Callable
 from importlib import import_module
+from itertools import combinations
+from pathlib import Path
 
 import pytest
 from docutils import nodes
 
 from tests.documentation.blocks import Block, find_blocks
 from tests.processes import ROOT
+from tests.repository.state_diagrams import source_of
 
 DIAGRAM = """stateDiagram-v2
     %% states of plans.ActionPlan
@@ -18,7 +22,17 @@ DIAGRAM = """stateDiagram-v2
     RECOMMENDED --> CANCELLED: cancel
 """
 
+NUMBER = r"(-?[\d.]+)"
+# The position of a label or state, the offset of its text if it is a label, and the rectangle behind its text.
+AREA = re.compile(
+    rf'<g class="(?:edgeLabel|node )[^>]* transform="translate\({NUMBER}, {NUMBER}\)">'
+    rf'(?:<g class="label"[^>]* transform="translate\({NUMBER}, {NUMBER}\)"><g>)?'
+    rf'<rect [^>]* x="{NUMBER}" y="{NUMBER}" width="{NUMBER}" height="{NUMBER}"'
+)
+# The part of a rectangle around its text.
+PADDING = 2
 MakeTable = Callable[[str], nodes.table]
+Area = tuple[float, float, float, float]
 
 
 @pytest.fixture
@@ -57,3 +71,21 @@ def test_each_diagram_of_the_documentation_has_a_picture(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("block", find_blocks("docs/architecture.md", "## States", language="mermaid"))
 def test_table_has_a_row_for_each_arrow_of_the_documentation(make_table: MakeTable, block: Block) -> None:
     assert len(texts(make_table(block.text))) - 1 == block.text.count(" --> ")
+
+
+@pytest.mark.parametrize(
+    "picture", sorted((ROOT / "docs" / "pictures").glob("states-*.svg")), ids=lambda path: path.stem
+)
+def test_labels_and_states_of_a_picture_do_not_overlap(picture: Path) -> None:
+    areas = []
+    for numbers in AREA.findall(picture.read_text()):
+        x, y, text_x, text_y, left, top, width, height = (float(number or 0) for number in numbers)
+        areas.append(
+            (x + text_x + left + PADDING, y + text_y + top + PADDING, width - 2 * PADDING, height - 2 * PADDING)
+        )
+    assert len(areas) > source_of(picture).count(": ")
+    assert [(a, b) for a, b in combinations(areas, 2) if overlap(a, b)] == []
+
+
+def overlap(first: Area, second: Area) -> bool:
+    return all(first[i] < second[i] + second[i + 2] and second[i] < first[i] + first[i + 2] for i in (0, 1))

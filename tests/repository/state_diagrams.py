@@ -20,8 +20,14 @@ from django_fsm import FSMField
 PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
 PICTURES = PAGE.parent / "pictures"
 SOURCE = re.compile(r"<metadata>(.*?)</metadata>", re.DOTALL)
-# Labels in HTML are cut where the fonts of the reader are wider.
-OPTIONS = {"fontFamily": "Arial, Helvetica, sans-serif", "htmlLabels": False, "state": {"useMaxWidth": False}}
+# Labels in HTML are cut where the fonts of the reader are wider. With Mermaid's default spacing of 50, labels overlap
+# each other and states. The spacing of flow charts also applies to state diagrams.
+OPTIONS = {
+    "fontFamily": "Arial, Helvetica, sans-serif",
+    "htmlLabels": False,
+    "state": {"useMaxWidth": False},
+    "flowchart": {"nodeSpacing": 120, "rankSpacing": 70},
+}
 BLOCK = re.compile(r"^```mermaid\nstateDiagram-v2\n    %% states of ([\w.]+)\n.*?^```$", re.DOTALL | re.MULTILINE)
 # A transition from at least this number of states has one arrow, from a box that lists them.
 MANY = 4
