@@ -32,7 +32,6 @@ from watcher_site.refusals import LONGEST_MESSAGE, Refused
 TITLED = {status.HTTP_404_NOT_FOUND, status.HTTP_405_METHOD_NOT_ALLOWED, status.HTTP_406_NOT_ACCEPTABLE}
 # In seconds; a failover or a restart of PostgreSQL takes at least as long.
 RETRY_AFTER = 5
-TOO_LARGE = "The request body must not be larger than {} bytes."
 # Requests that are repeated when their connection to the database was lost.
 SAFE_METHODS = ("GET", "HEAD")
 
@@ -50,7 +49,7 @@ class BodyTooLarge(exceptions.APIException):
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
 
     def __init__(self) -> None:
-        super().__init__(TOO_LARGE.format(settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
+        super().__init__(f"The request body must not be larger than {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes.")
 
 
 class NotAcceptableHere(exceptions.NotAcceptable):
@@ -207,7 +206,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     if is_database_lost(exception):  # Django reports a session that could not be saved as a deleted one.
         return database_unavailable(request)
     if isinstance(exception, RequestDataTooBig):
-        return outside_views(request, 413, TOO_LARGE.format(settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
+        return outside_views(request, 413, str(BodyTooLarge()))
     if isinstance(exception, DisallowedHost):
         return outside_views(request, 400, "The Host header names no host that this site answers to.")
     return outside_views(request, 400, "The request could not be understood.")
