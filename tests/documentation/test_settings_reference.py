@@ -82,7 +82,9 @@ def test_documented_conditional_default_is_that_of_the_settings(
 
 
 def test_no_variable_but_the_secret_key_is_required() -> None:
-    ended = Process("-c", "import watcher_site.settings", env={"PATH": os.environ["PATH"]})
+    # Without a key, the site would use the one that `make run` stored in this checkout.
+    environment = {"PATH": os.environ["PATH"], "SECRET_KEY": "short"}
+    ended = Process("-c", "import watcher_site.settings", env=environment)
     _, errors = ended.communicate(PATIENCE)
     assert "SECRET_KEY: must be set" in errors
     assert read_variables()
